@@ -1,0 +1,1 @@
+"""What must survive: the Postgres saver, journal, artifacts, leases, approvals and migrations."""

@@ -1,0 +1,1 @@
+"""Datasets, evaluators and experiments that measure planning."""

@@ -1,0 +1,1 @@
+"""The roof: wiring, routes, settings and entry points. Imports nothing."""

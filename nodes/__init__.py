@@ -1,0 +1,1 @@
+"""The nodes of the graph, one file each, with the state they read and write. Imports nothing."""

@@ -1,0 +1,69 @@
+"""What a person can be asked, and what a person can answer."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from plans.plan import Risk
+from plans.values import JSON
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Approve(_Frozen):
+    """The action may run exactly as it was shown."""
+
+    type: Literal["approve"] = "approve"
+
+
+class Reject(_Frozen):
+    """The action must not run, in this run, under any name."""
+
+    type: Literal["reject"] = "reject"
+    message: str = ""
+
+
+class Edit(_Frozen):
+    """The action may run with these arguments instead; they are validated like planned ones."""
+
+    type: Literal["edit"] = "edit"
+    args: dict[str, JSON]
+
+
+class Respond(_Frozen):
+    """Free text in answer to a question, or the settled result of an unknown outcome."""
+
+    type: Literal["respond"] = "respond"
+    message: str
+
+    def __init__(self, message: str = "", /, **fields: JSON) -> None:
+        super().__init__(**({"message": message} if message else {}), **fields)
+
+
+Decision = Annotated[Approve | Reject | Edit | Respond, Field(discriminator="type")]
+DECISION: TypeAdapter[Approve | Reject | Edit | Respond] = TypeAdapter(Decision)
+
+RequestKind = Literal["risk", "unknown_outcome", "review", "question"]
+
+
+class ApprovalRequest(_Frozen):
+    """One pending question to a person, bound to exact arguments by `args_sha256`."""
+
+    approval_id: str
+    run_id: str
+    thread_id: str
+    step_id: str
+    tool: str
+    args: dict[str, JSON]
+    args_sha256: str
+    risk: Risk
+    reason: str
+    kind: RequestKind = "risk"
+    attempt: int = 1
+    created_at: datetime
+    expires_at: datetime | None = None

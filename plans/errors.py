@@ -1,0 +1,114 @@
+"""The exceptions a user of Surestep can meet.
+
+Every message says what was expected, what came, and what to do. `exit_code` is what the command line ends with.
+
+SurestepError                        1
+├── ConfigurationError               2   something around the run is not set up
+│   ├── NameClash                        the user's project has a package named like one of ours
+│   ├── ToolkitNotLoadable               a `module:attr` that does not give a toolkit
+│   ├── ModelNotConfigured               the goal needs a model and none is set
+│   ├── DatabaseUnavailable              PostgreSQL cannot be reached or refuses us
+│   └── StorageUnavailable               a folder or bucket cannot be written or read
+├── UsageError                       2   what was asked for makes no sense as it stands
+│   ├── InvalidInput                     a goal, input, file or option
+│   ├── PlanRejected                     a given plan has faults (all of them are carried)
+│   ├── UnknownThread
+│   ├── UnknownTool
+│   └── ApprovalConflict                 somebody else decided first, or there is nothing to decide
+├── RunBusy                          6   another worker drives this run
+├── StaleOwner                       6   this worker was replaced while it was away
+├── ArtifactMissing                  1   a stored result is gone or has another hash
+└── VersionTooNew                    2   stored by a newer Surestep than this one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from plans.faults import Fault
+
+
+class SurestepError(Exception):
+    """Anything Surestep refuses or cannot do; the text is meant for the person who reads it."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class ConfigurationError(SurestepError):
+    """Something around the run is not set up."""
+
+    exit_code = 2
+
+
+class NameClash(ConfigurationError):
+    """The user's project holds a package named like one of ours."""
+
+
+class ToolkitNotLoadable(ConfigurationError):
+    """A `module:attr` reference that does not give a toolkit."""
+
+
+class ModelNotConfigured(ConfigurationError):
+    """The goal needs a model and none is set."""
+
+
+class DatabaseUnavailable(ConfigurationError):
+    """PostgreSQL cannot be reached, or refuses us."""
+
+
+class StorageUnavailable(ConfigurationError):
+    """A folder or bucket cannot be written or read."""
+
+
+class UsageError(SurestepError):
+    """What was asked for makes no sense as it stands."""
+
+    exit_code = 2
+
+
+class InvalidInput(UsageError):
+    """A goal, input, file or option that cannot be used."""
+
+
+class PlanRejected(UsageError):
+    """A given plan has faults; `faults` carries all of them."""
+
+    def __init__(self, message: str, faults: Sequence[Fault] = ()) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
+
+
+class UnknownThread(UsageError):
+    """No run was ever started on this thread."""
+
+
+class UnknownTool(UsageError):
+    """No registered tool has this name."""
+
+
+class ApprovalConflict(UsageError):
+    """Somebody else decided first, or there is nothing to decide."""
+
+
+class RunBusy(SurestepError):
+    """Another worker drives this run."""
+
+    exit_code = 6
+
+
+class StaleOwner(SurestepError):
+    """This worker lost the run to another one while it was away."""
+
+    exit_code = 6
+
+
+class ArtifactMissing(SurestepError):
+    """A stored result is gone, or its bytes have another hash."""
+
+
+class VersionTooNew(SurestepError):
+    """Stored by a newer Surestep than this one."""
+
+    exit_code = 2

@@ -1,0 +1,47 @@
+"""The caps of a run and what it has spent."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Limits(BaseModel):
+    """Caps of one run; None means uncapped. Defaults are the field's practice (see docs/adr). Times in seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_steps: int = Field(default=50, ge=1, le=100_000)
+    max_attempts: int = Field(default=3, ge=1, le=100)
+    max_local_replans: int = Field(default=2, ge=0, le=20)
+    max_global_replans: int = Field(default=3, ge=0, le=20)
+    max_redrafts: int = Field(default=2, ge=0, le=10)
+    max_for_each: int = Field(default=200, ge=1, le=100_000)
+    max_wall_s: float | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, ge=1)
+    max_cost: float | None = Field(default=None, gt=0)
+    concurrency: int = Field(default=8, ge=1, le=1_000)
+
+
+class Usage(BaseModel):
+    """What a run has spent so far: counted in the journal, so that a resume does not reset it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    steps: int = 0
+    attempts: int = 0
+    local_replans: int = 0
+    global_replans: int = 0
+    model_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    wall_s: float = 0.0
+
+    def plus(self, **spent: float) -> Usage:
+        """The usage with the given amounts added."""
+        return self.model_copy(update={name: getattr(self, name) + amount for name, amount in spent.items()})
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens together."""
+        return self.prompt_tokens + self.completion_tokens

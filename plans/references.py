@@ -1,0 +1,180 @@
+"""References to results and inputs: `${s1}`, `${s1.path}`, `${s1[0].id}`, `${inputs.orders}`.
+
+What follows the name is JMESPath. A string that is nothing but one reference becomes the value, of whatever type;
+inside a longer string it becomes text. `$${` is a literal `${`; every other dollar is a dollar. What a reference
+resolves to is never scanned for references again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from plans.expressions import InvalidExpression, compiled, finds_null
+from plans.values import JSON, Path
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_QUOTES = "'\"`"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference: the name it starts with and the JMESPath after it, as written."""
+
+    name: str
+    path: str
+
+    def __str__(self) -> str:
+        return "${" + self.name + self.path + "}"
+
+    @property
+    def expression(self) -> str:
+        """The JMESPath expression that is evaluated on the named value."""
+        return "@" + self.path
+
+
+class UnresolvedReference(Exception):
+    """A reference that finds nothing; the text says which and why."""
+
+
+Part = str | Reference
+Lookup = Callable[[str], JSON]
+
+
+def parse(text: str) -> tuple[Part, ...]:
+    """Literal texts and references, in order. Never fails: what is no reference is literal."""
+    parts: list[Part] = []
+    literal: list[str] = []
+    position = 0
+    while (dollar := text.find("$", position)) >= 0:
+        literal.append(text[position:dollar])
+        if text.startswith("$${", dollar):
+            literal.append("${")
+            position = dollar + 3
+        elif found := _reference_at(text, dollar):
+            if joined := "".join(literal):
+                parts.append(joined)
+            literal = []
+            reference, position = found
+            parts.append(reference)
+        else:
+            literal.append("$")
+            position = dollar + 1
+    if joined := "".join((*literal, text[position:])):
+        parts.append(joined)
+    return tuple(parts)
+
+
+def escape(text: str) -> str:
+    """The string that resolves to exactly this text."""
+    return text.replace("${", "$${")
+
+
+def _reference_at(text: str, dollar: int) -> tuple[Reference, int] | None:
+    if not text.startswith("${", dollar):
+        return None
+    name = _NAME.match(text, dollar + 2)
+    if name is None:
+        return None
+    end = _closing_brace(text, name.end())
+    if end is None:
+        return None
+    return Reference(name[0], text[name.end() : end]), end + 1
+
+
+def _closing_brace(text: str, position: int) -> int | None:
+    """Where the reference ends: JMESPath may hold braces of its own, and quoted ones."""
+    depth = 0
+    quote = ""
+    while position < len(text):
+        character = text[position]
+        if quote:
+            if character == "\\":
+                position += 1
+            elif character == quote:
+                quote = ""
+        elif character in _QUOTES:
+            quote = character
+        elif character == "{":
+            depth += 1
+        elif character == "}":
+            if depth == 0:
+                return position
+            depth -= 1
+        position += 1
+    return None
+
+
+def references_in(value: JSON) -> list[Reference]:
+    """Every reference in a value, in order of appearance; keys are not looked at."""
+    return [reference for _, _, reference in located(value)]
+
+
+def located(value: JSON, path: Path = ()) -> Iterator[tuple[Path, bool, Reference]]:
+    """(where, whether it is the whole string, reference) for every reference in a value."""
+    if isinstance(value, str):
+        parts = parse(value)
+        for part in parts:
+            if isinstance(part, Reference):
+                yield path, len(parts) == 1, part
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from located(item, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from located(item, (*path, index))
+
+
+def resolve(value: JSON, lookup: Lookup) -> JSON:
+    """The value with every reference replaced. `lookup` gives a name's value, or raises KeyError.
+
+    Raises UnresolvedReference for a name that is not there or a path that finds nothing.
+    """
+    if isinstance(value, str):
+        return _resolve_text(value, lookup)
+    if isinstance(value, dict):
+        return {key: resolve(item, lookup) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [resolve(item, lookup) for item in value]
+    return value
+
+
+def _resolve_text(text: str, lookup: Lookup) -> JSON:
+    parts = parse(text)
+    if len(parts) == 1 and isinstance(parts[0], Reference):
+        return follow(parts[0], lookup)
+    return "".join(part if isinstance(part, str) else as_text(follow(part, lookup)) for part in parts)
+
+
+def follow(reference: Reference, lookup: Lookup) -> JSON:
+    """What one reference stands for."""
+    try:
+        root = lookup(reference.name)
+    except KeyError:
+        raise UnresolvedReference(f"{reference} names {reference.name!r}, which has no result") from None
+    if not reference.path:
+        return root
+    try:
+        found = compiled(reference.expression).search(root)
+    except InvalidExpression as error:
+        raise UnresolvedReference(f"{reference}: {error}") from None
+    if found is None and not finds_null(reference.expression, root):
+        raise UnresolvedReference(f"{reference} finds nothing in {_shape(root)}")
+    return found
+
+
+def as_text(value: JSON) -> str:
+    """A value inside a longer string: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _shape(value: JSON) -> str:
+    if isinstance(value, dict):
+        keys = sorted(map(str, value))
+        shown = ", ".join(keys[:8]) + (", …" if len(keys) > 8 else "")
+        return f"an object with the keys {shown}" if keys else "an empty object"
+    if isinstance(value, list):
+        return f"a list of {len(value)}"
+    return "null" if value is None else f"a {type(value).__name__}"

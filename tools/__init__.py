@@ -1,0 +1,1 @@
+"""What the agent can do: tool specs, the registry, the safeguarded call and the toolkits."""
