@@ -1,0 +1,1 @@
+"""The tests mirror the tree: tests/tools holds the tests of tools."""
