@@ -1,0 +1,29 @@
+"""The named SQL statements of this package, read once from `queries.sql`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from types import MappingProxyType
+from typing import LiteralString, cast
+
+_NAME = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
+
+
+def parse_queries(text: str) -> Mapping[str, LiteralString]:
+    """Statement by name, from text where a line `-- name: xyz` starts each one.
+
+    What stands before the first name is a comment. A name used twice raises ValueError: the second would win in silence.
+    The statements come from our own package, never from a user, which is why they count as literal strings.
+    """
+    _, *parts = _NAME.split(text)
+    statements: dict[str, LiteralString] = {}
+    for name, body in zip(parts[::2], parts[1::2], strict=True):
+        if name in statements:
+            raise ValueError(f"two statements are named {name!r}; rename one of them")
+        statements[name] = cast("LiteralString", body.strip().removesuffix(";"))
+    return MappingProxyType(statements)
+
+
+QUERIES: Mapping[str, LiteralString] = parse_queries(files("checkpoints").joinpath("queries.sql").read_text("utf-8"))
