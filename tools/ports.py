@@ -1,0 +1,73 @@
+"""What a safeguarded call needs from outside: shared breaker state, live settings, a cache, and time.
+
+Implementations need not import this module: they fit by shape. `tools/in_process.py` has one of each for one process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from plans.values import JSON
+
+
+class BreakerStore(Protocol):
+    """The breakers' states, one JSON object per tool, shared by all who call it."""
+
+    async def load(self, tool: str) -> dict[str, JSON] | None:
+        """The tool's state; None where nothing was ever stored."""
+        ...
+
+    async def load_all(self) -> dict[str, dict[str, JSON]]:
+        """Every stored state by tool."""
+        ...
+
+    async def swap(self, tool: str, old: dict[str, JSON] | None, new: dict[str, JSON]) -> bool:
+        """Store `new` if the state is still `old` (None: nothing stored yet); False, and nothing stored, if not."""
+        ...
+
+
+class SettingsStore(Protocol):
+    """What was changed about a tool while running: `enabled` and fields of its ToolSpec."""
+
+    async def get(self, tool: str) -> Mapping[str, JSON]:
+        """The changes, possibly two seconds old; empty where nothing was changed."""
+        ...
+
+
+class CacheStore(Protocol):
+    """Results of reads by key. Expired entries are never given back."""
+
+    async def get(self, key: str) -> tuple[JSON, float] | None:
+        """The stored value and its age in seconds, or None."""
+        ...
+
+    async def put(self, key: str, tool: str, value: JSON, ttl_s: float) -> None:
+        """Keep a value for `ttl_s` seconds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time and chance, handed in so that tests own them. `monotonic` is the time of deadlines, `wall` (seconds since
+    the epoch) the one that workers share; `uniform` gives a number between two bounds."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    uniform: Callable[[float, float], float] = random.uniform
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything around a call that is not the call. `tenant` keeps one tenant's cached results from another's."""
+
+    breakers: BreakerStore
+    settings: SettingsStore
+    cache: CacheStore
+    clock: Clock = field(default_factory=Clock)
+    tenant: str = ""
