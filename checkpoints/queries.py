@@ -14,15 +14,18 @@ _NAME = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
 def parse_queries(text: str) -> Mapping[str, LiteralString]:
     """Statement by name, from text where a line `-- name: xyz` starts each one.
 
-    What stands before the first name is a comment. A name used twice raises ValueError: the second would win in silence.
-    The statements come from our own package, never from a user, which is why they count as literal strings.
+    What stands before the first name, or after a statement's last semicolon, is a comment. ValueError when a statement
+    has no semicolon, or when a name is used twice: the second would win in silence. The statements come from our own
+    package, never from a user, which is why they count as literal strings.
     """
     _, *parts = _NAME.split(text)
     statements: dict[str, LiteralString] = {}
     for name, body in zip(parts[::2], parts[1::2], strict=True):
         if name in statements:
             raise ValueError(f"two statements are named {name!r}; rename one of them")
-        statements[name] = cast("LiteralString", body.strip().removesuffix(";"))
+        if ";" not in body:
+            raise ValueError(f"the statement {name!r} must end with a semicolon")
+        statements[name] = cast("LiteralString", body[: body.rindex(";")].strip())
     return MappingProxyType(statements)
 
 
