@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, LiteralString, cast
+from typing import TYPE_CHECKING, Any
 
 from checkpoints.explain import check_url, unreachable
 from checkpoints.migrate import migrate
@@ -27,7 +27,7 @@ CONNECT_SECONDS = 10
 _MAX_LIFETIME_S = 30 * 60.0
 _MAX_IDLE_S = 5 * 60.0
 
-# The pool tries again by itself and says so each time; without a logging set-up Python would print that to the terminal.
+# The pool tries again by itself and says so each time; without logging set up Python prints that to the terminal.
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 
@@ -53,7 +53,7 @@ class Database:
 
         try:
             async with self.pool.connection() as connection:
-                cursor = await connection.execute(cast("LiteralString", sql), params)
+                cursor = await connection.execute(sql, params)
                 return (await cursor.fetchall() if cursor.description else []), max(cursor.rowcount, 0)
         except psycopg_pool.PoolTimeout as error:
             raise unreachable(self.url, error) from error

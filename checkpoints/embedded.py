@@ -103,7 +103,7 @@ def _plain_words(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise StorageUnavailable(
             f"the folder {folder} must be writable for the database that Surestep keeps in it: "
-            f"{error.strerror or error}; make it writable, choose another with SURESTEP_FOLDER, or set SURESTEP_DATABASE_URL"
+            f"{error.strerror or error}; make it so, choose another with SURESTEP_FOLDER, or set SURESTEP_DATABASE_URL"
         ) from error
 
 

@@ -21,7 +21,7 @@ _ADVICE = (
     ("no password supplied", "a password is needed for user {user!r}, and the URL has none"),
     ("does not exist", "the server knows no such database or user (database {dbname!r}, user {user!r})"),
     ("no pg_hba.conf entry", "the server does not let user {user!r} into database {dbname!r} from this machine"),
-    ("too many clients", "the server has no connection left to give; raise its max_connections or lower the pool's size"),
+    ("too many clients", "the server has no connection left to give; raise its max_connections"),
     ("remaining connection slots", "the server has no connection left to give; raise its max_connections"),
     ("Name or service not known", "no machine is called {host!r}"),
     ("could not translate host name", "no machine is called {host!r}"),
@@ -51,7 +51,7 @@ def check_version(server_version: int) -> None:
     if server_version < OLDEST_SERVER:
         major, minor = divmod(server_version, 10_000)
         found = f"{major}.{minor // 100}" if major < 10 else str(major)
-        raise DatabaseUnavailable(f"PostgreSQL {OLDEST_SERVER // 10_000} or newer is needed, and this server is {found}")
+        raise DatabaseUnavailable(f"PostgreSQL {OLDEST_SERVER // 10_000} or newer is needed; this server is {found}")
 
 
 def unreachable(url: str, error: Exception) -> DatabaseUnavailable:

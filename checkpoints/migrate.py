@@ -1,4 +1,4 @@
-"""Brings a database to the schema this code expects: our migrations and LangGraph's tables, by one process at a time."""
+"""Brings a database to the schema this code expects: our migrations and LangGraph's tables, one process at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, LiteralString, cast
+from typing import TYPE_CHECKING, Any
 
 from checkpoints.explain import check_url, check_version, not_permitted, unreachable
 from checkpoints.queries import QUERIES
@@ -29,7 +29,7 @@ class Migration:
     """One script; its name (`0001_initial`) says its place in the order."""
 
     name: str
-    sql: LiteralString
+    sql: str
 
 
 def our_migrations() -> tuple[Migration, ...]:
@@ -38,7 +38,7 @@ def our_migrations() -> tuple[Migration, ...]:
     scripts = files("checkpoints").joinpath("migrations").iterdir()
     return tuple(
         sorted(
-            Migration(match[1], cast("LiteralString", script.read_text("utf-8")))
+            Migration(match[1], script.read_text("utf-8"))
             for script in scripts
             if (match := found.fullmatch(script.name))
         )
@@ -88,8 +88,8 @@ def _missing(ours: Sequence[Migration], applied: frozenset[str]) -> list[str]:
     wanted = [*(migration.name for migration in ours), _langgraph()]
     if unknown := sorted(name for name in applied - set(wanted) if not name.startswith(_LANGGRAPH)):
         raise VersionTooNew(
-            f"the database was migrated by a newer Surestep: it has {', '.join(unknown)}, and this one knows migrations "
-            f"up to {ours[-1].name}; install the newer version"
+            f"the database was migrated by a newer Surestep: it has {', '.join(unknown)}, and this one knows "
+            f"migrations up to {ours[-1].name}; install the newer version"
         )
     return [name for name in wanted if name not in applied]
 

@@ -6,27 +6,25 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 from types import MappingProxyType
-from typing import LiteralString, cast
 
 _NAME = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
 
 
-def parse_queries(text: str) -> Mapping[str, LiteralString]:
+def parse_queries(text: str) -> Mapping[str, str]:
     """Statement by name, from text where a line `-- name: xyz` starts each one.
 
     What stands before the first name, or after a statement's last semicolon, is a comment. ValueError when a statement
-    has no semicolon, or when a name is used twice: the second would win in silence. The statements come from our own
-    package, never from a user, which is why they count as literal strings.
+    has no semicolon, or when a name is used twice: the second would win in silence.
     """
     _, *parts = _NAME.split(text)
-    statements: dict[str, LiteralString] = {}
+    statements: dict[str, str] = {}
     for name, body in zip(parts[::2], parts[1::2], strict=True):
         if name in statements:
             raise ValueError(f"two statements are named {name!r}; rename one of them")
         if ";" not in body:
             raise ValueError(f"the statement {name!r} must end with a semicolon")
-        statements[name] = cast("LiteralString", body[: body.rindex(";")].strip())
+        statements[name] = body[: body.rindex(";")].strip()
     return MappingProxyType(statements)
 
 
-QUERIES: Mapping[str, LiteralString] = parse_queries(files("checkpoints").joinpath("queries.sql").read_text("utf-8"))
+QUERIES: Mapping[str, str] = parse_queries(files("checkpoints").joinpath("queries.sql").read_text("utf-8"))

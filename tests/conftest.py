@@ -1,4 +1,4 @@
-"""What all tests share: one embedded PostgreSQL for the session, a fresh migrated database per test, hypothesis profiles."""
+"""What all tests share: one embedded PostgreSQL per session, a fresh database per test, the hypothesis profile."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         with psycopg.connect(server.url, autocommit=True) as connection:
             for setting in ("fsync = off", "synchronous_commit = off", "full_page_writes = off"):
-                connection.execute(f"ALTER SYSTEM SET {setting}")  # type: ignore[arg-type]  # from the line above
+                connection.execute(f"ALTER SYSTEM SET {setting}")
             connection.execute("SELECT pg_reload_conf()")
         yield server.url
     finally:
