@@ -1,0 +1,160 @@
+"""What a tool declares about itself: its effect, its risk, and how a call of it is safeguarded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Effect = Literal["read", "transactional", "idempotent", "irreversible"]
+Risk = Literal["low", "medium", "high"]
+Isolation = Literal["async", "thread", "process"]
+
+EFFECTS: tuple[Effect, ...] = get_args(Effect)
+"""From the weakest to the strongest."""
+RISKS: tuple[Risk, ...] = get_args(Risk)
+"""From the lowest to the highest."""
+LEAST_ASSUMED: Effect = "irreversible"
+"""The effect of a tool that declares none: nothing is repeated that might not bear it."""
+RETRIED_EFFECTS = frozenset({"read", "idempotent"})
+"""Effects that a second call of the same attempt cannot double."""
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+
+_RISKY_WORDS = frozenset(
+    [
+        "refund",
+        "refunds",
+        "cancel",
+        "cancels",
+        "cancellation",
+        "delete",
+        "deletes",
+        "deletion",
+        "pay",
+        "pays",
+        "payment",
+        "payments",
+    ]
+)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+class _Declared(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Retry(_Declared):
+    """Transport retries within one attempt of a step. `max_attempts` counts the first call; a wait is
+    min(initial_interval * backoff_factor ** n, max_interval) plus up to `jitter`, all in seconds."""
+
+    max_attempts: int = Field(3, ge=1, le=20)
+    initial_interval: float = Field(0.5, ge=0, le=3_600)
+    backoff_factor: float = Field(2.0, ge=1, le=100)
+    max_interval: float = Field(30.0, ge=0, le=3_600)
+    jitter: float = Field(0.1, ge=0, le=60)
+
+
+NO_RETRY = Retry(max_attempts=1)
+
+
+class BreakerPolicy(_Declared):
+    """When calls of a failing tool stop: of the last `window` calls (once there are `min_calls`) more than
+    `failure_rate` failed, or `in_a_row` failed one after the other. After `cooldown_s` one call probes."""
+
+    window: int = Field(10, ge=1, le=1_000)
+    min_calls: int = Field(5, ge=1)
+    failure_rate: float = Field(0.4, ge=0, lt=1)
+    in_a_row: int = Field(3, ge=1)
+    cooldown_s: Seconds = 60.0
+
+
+class RateLimit(_Declared):
+    """At most `calls` starts in any `per_s` seconds, over all runs of a process."""
+
+    calls: int = Field(ge=1)
+    per_s: Seconds = 1.0
+
+
+class Rule(_Declared):
+    """A JMESPath condition over the arguments that must hold, and what to tell whoever breaks it."""
+
+    condition: str
+    message: str = Field(min_length=1)
+
+
+class Fallback(_Declared):
+    """An alternative tool. `args` maps its arguments to JMESPath over the original ones; None hands over those
+    arguments that it knows by the same name."""
+
+    tool: str
+    args: dict[str, str] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, declared: Any) -> Any:
+        return {"tool": declared} if isinstance(declared, str) else declared
+
+
+class ToolSpec(_Declared):
+    """Everything declared about one tool. Two declarations depend on others when left out: `risk` is low, or high
+    where the name says so (never lower, unless the tool only reads), and `retry` is none where a repeated call
+    could double an effect.
+
+    `timeout_s` bounds each call: 8 by default; customary are 2 for a database, 15 for an external API, 30 for
+    finance, 60 for files. `roles` empty means everyone. `identity_args` are the arguments that make two effects the
+    same one (None: all). `never_empty` makes an empty result a failure. A `critical` tool gets one attempt per step.
+    """
+
+    name: str = Field(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")
+    description: str = ""
+    effect: Effect = LEAST_ASSUMED
+    risk: Risk = "low"
+    timeout_s: Seconds = 8.0
+    retry: Retry = Retry()
+    breaker: BreakerPolicy = BreakerPolicy()
+    rate_limit: RateLimit | None = None
+    concurrency: int | None = Field(None, ge=1)
+    cache_ttl_s: Seconds | None = None
+    fallbacks: tuple[Fallback, ...] = ()
+    roles: tuple[str, ...] = ()
+    output_trust: Literal["trusted", "untrusted"] = "untrusted"
+    sensitive_args: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    isolation: Isolation = "async"
+    version: str = Field("1", min_length=1)
+    identity_args: tuple[str, ...] | None = None
+    never_empty: bool = False
+    critical: bool = False
+    shadow_of: str | None = None
+    owner: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _left_out(cls, declared: Any) -> Any:
+        if not isinstance(declared, Mapping):
+            return declared
+        effect = declared.get("effect", LEAST_ASSUMED)
+        retry = Retry() if effect in RETRIED_EFFECTS else NO_RETRY
+        risk = at_least(declared.get("risk", "low"), floor_of(str(declared.get("name", "")), effect))
+        return {"retry": retry, **declared, "risk": risk}
+
+    def changed(self, changes: Mapping[str, Any]) -> ToolSpec:
+        """This spec with some fields replaced and checked again; ValidationError for what makes no sense."""
+        return ToolSpec.model_validate({**self.model_dump(), **changes})
+
+
+def floor_of(name: str, effect: str) -> Risk:
+    """The least risk of a tool by its name: high where a word of it says refund, cancel, delete or pay, in snake,
+    camel or kebab case, unless the tool only reads."""
+    words = {word.lower() for word in _WORD.findall(name)}
+    return "high" if effect != "read" and words & _RISKY_WORDS else "low"
+
+
+def at_least(risk: Any, floor: Risk) -> Any:
+    """The higher of the two; what is no risk is left as it is, to be refused."""
+    if risk not in RISKS:
+        return risk
+    return max(risk, floor, key=RISKS.index)
