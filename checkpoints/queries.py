@@ -8,22 +8,24 @@ from importlib.resources import files
 from types import MappingProxyType
 
 _NAME = re.compile(r"^-- name: (\w+)[ \t]*$", re.MULTILINE)
+_COMMENTS_AFTER = re.compile(r"(\n\s*(--.*)?)+\Z")
 
 
 def parse_queries(text: str) -> Mapping[str, str]:
     """Statement by name, from text where a line `-- name: xyz` starts each one.
 
-    What stands before the first name, or after a statement's last semicolon, is a comment. ValueError when a statement
-    has no semicolon, or when a name is used twice: the second would win in silence.
+    Comments before the first name and after a statement's semicolon are dropped. ValueError when a statement has no
+    semicolon at its end, or when a name is used twice: the second would win in silence.
     """
     _, *parts = _NAME.split(text)
     statements: dict[str, str] = {}
     for name, body in zip(parts[::2], parts[1::2], strict=True):
         if name in statements:
             raise ValueError(f"two statements are named {name!r}; rename one of them")
-        if ";" not in body:
+        statement = _COMMENTS_AFTER.sub("", body).strip()
+        if not statement.endswith(";"):
             raise ValueError(f"the statement {name!r} must end with a semicolon")
-        statements[name] = body[: body.rindex(";")].strip()
+        statements[name] = statement[:-1]
     return MappingProxyType(statements)
 
 
