@@ -1,0 +1,79 @@
+# Everything a person does with this checkout. Nothing is written outside it; `make help` lists the targets.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# No cache: pip's own lies in the home folder, outside the checkout.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir
+DEMO_GOAL := Find anomalous orders in this file and summarise them
+DEMO_FILE := examples/data/orders.csv
+WHEEL_CHECK := build/wheel-check
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check cases slow wheel-check lock clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.runtime ## set up, then find the anomalous orders of a real file and report on them
+	@$(BIN)/surestep run "$(DEMO_GOAL)" --file orders=$(DEMO_FILE)
+
+test: check ## set up and run everything that CI runs
+	$(BIN)/pytest -m "not slow"
+
+check: $(VENV)/.development ## the fast gates: style, format, types, imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+cases: $(VENV)/.development ## the tests that read the shared case files beside the checkout
+	$(BIN)/pytest -m cases
+
+slow: $(VENV)/.development ## the tests that take more than ten seconds each
+	$(BIN)/pytest -m slow
+
+wheel-check: $(VENV)/.development ## build the wheel and use it from an empty environment
+	rm -rf $(WHEEL_CHECK)
+	$(BIN)/python -m build --wheel --no-isolation --outdir $(WHEEL_CHECK) .
+	$(PYTHON) -m venv $(WHEEL_CHECK)/venv
+	$(WHEEL_CHECK)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+		--constraint constraints.txt $(WHEEL_CHECK)/surestep-*.whl
+	mkdir $(WHEEL_CHECK)/empty
+	cd $(WHEEL_CHECK)/empty && ../venv/bin/surestep --help >/dev/null && ../venv/bin/surestep templates --json >/dev/null
+	cd $(WHEEL_CHECK)/empty && ../venv/bin/surestep run "$(DEMO_GOAL)" --file orders=$(abspath $(DEMO_FILE))
+
+lock: ## write constraints.txt anew: the newest versions that pyproject.toml allows
+	rm -rf build/lock
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir ".[dev]"
+	@head -n 1 constraints.txt >build/lock/constraints.txt
+	@build/lock/bin/python -m pip freeze --exclude surestep | LC_ALL=C sort -f >>build/lock/constraints.txt
+	mv build/lock/constraints.txt constraints.txt
+
+clean: ## remove what was set up, built or cached; .surestep, with its database and reports, stays
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps say what was installed last, and are newer than what it was installed from.
+$(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Setting up $(VENV) (about half a minute, once)"
+	@$(INSTALL) --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.development: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Setting up $(VENV) with the tools for tests (about a minute, once)"
+	@$(INSTALL) --constraint constraints.txt --editable ".[dev]"
+	@touch $(VENV)/.runtime $@
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "Python is missing: $(PYTHON) is not on the path. On Debian: apt-get install python3 python3-venv" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed, and $(PYTHON) is $$($(PYTHON) -V 2>&1)." \
+			"Name another one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make a virtual environment. On Debian: apt-get install python3-venv" >&2; exit 2; }
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 2; }
