@@ -24,21 +24,11 @@ RETRIED_EFFECTS = frozenset({"read", "idempotent"})
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 _RISKY_WORDS = frozenset(
-    [
-        "refund",
-        "refunds",
-        "cancel",
-        "cancels",
-        "cancellation",
-        "delete",
-        "deletes",
-        "deletion",
-        "pay",
-        "pays",
-        "payment",
-        "payments",
-    ]
-)
+    {
+        "refund", "refunds", "cancel", "cancels", "cancellation", "delete", "deletes", "deletion",
+        "pay", "pays", "payment", "payments",
+    }
+)  # fmt: skip
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
@@ -108,7 +98,7 @@ class ToolSpec(_Declared):
     same one (None: all). `never_empty` makes an empty result a failure. A `critical` tool gets one attempt per step.
     """
 
-    name: str = Field(pattern=r"\A[A-Za-z0-9_-]{1,64}\Z")
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
     description: str = ""
     effect: Effect = LEAST_ASSUMED
     risk: Risk = "low"

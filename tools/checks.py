@@ -1,0 +1,90 @@
+"""What keeps declared tools from making sense together: every fault at once, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from plans.expressions import InvalidExpression, compiled
+from tools.spec import EFFECTS, RETRIED_EFFECTS, Fallback
+from tools.tool import Tool
+
+
+def faults_among(tools: Mapping[str, Tool]) -> list[str]:
+    """All faults of all tools, in the order of the tools."""
+    return [f"tool {tool.name!r} {fault}" for tool in tools.values() for fault in _of_one(tool, tools)]
+
+
+def _of_one(tool: Tool, tools: Mapping[str, Tool]) -> Iterator[str]:
+    if fault := tool.arguments.fault():
+        yield f"has an args_schema that cannot be used: {fault}"
+    yield from _of_effect(tool)
+    yield from _of_names(tool)
+    for rule in tool.spec.rules:
+        yield from _of_expression(rule.condition, "a rule")
+    for fallback in tool.spec.fallbacks:
+        yield from _of_fallback(tool, fallback, tools)
+    if tool.spec.shadow_of is not None:
+        yield from _of_shadow(tool, tool.spec.shadow_of, tools)
+
+
+def _of_effect(tool: Tool) -> Iterator[str]:
+    effect = tool.effect
+    if effect not in RETRIED_EFFECTS and tool.spec.retry.max_attempts > 1:
+        yield f"is {effect} and has retries, which could repeat its effect; leave retry out"
+    if effect != "read" and tool.spec.cache_ttl_s is not None:
+        yield f"is {effect} and has cache_ttl_s; only results of reads are cached"
+    if effect == "read" and tool.undo is not None:
+        yield "only reads, so there is nothing for undo to take back"
+
+
+def _of_names(tool: Tool) -> Iterator[str]:
+    if tool.arguments.open:
+        return
+    known = tool.arguments.names
+    for setting, names in (("sensitive_args", tool.spec.sensitive_args), ("identity_args", tool.spec.identity_args)):
+        for name in names or ():
+            if name not in known:
+                yield f"names {name!r} in {setting}; its arguments are {', '.join(sorted(known)) or 'none'}"
+
+
+def _of_expression(text: str, place: str) -> Iterator[str]:
+    try:
+        compiled(text)
+    except InvalidExpression as error:
+        yield f"has {place} that cannot be read: {error}"
+
+
+def _of_fallback(tool: Tool, fallback: Fallback, tools: Mapping[str, Tool]) -> Iterator[str]:
+    other = tools.get(fallback.tool)
+    if other is None:
+        yield f"falls back to {fallback.tool!r}, which is not registered"
+        return
+    if other is tool:
+        yield "falls back to itself"
+    if EFFECTS.index(other.effect) > EFFECTS.index(tool.effect):
+        yield f"is {tool.effect} and falls back to {other.name!r}, which is {other.effect}: a stronger effect"
+    for expression in (fallback.args or {}).values():
+        yield from _of_expression(expression, f"an argument for its fallback {other.name!r}")
+    yield from _of_fallback_arguments(tool, fallback, other)
+
+
+def _of_fallback_arguments(tool: Tool, fallback: Fallback, other: Tool) -> Iterator[str]:
+    if fallback.args is not None:
+        if not other.arguments.open:
+            for name in sorted(fallback.args.keys() - other.arguments.names):
+                yield f"gives its fallback {other.name!r} the argument {name!r}, which that tool does not have"
+        handed = frozenset(fallback.args)
+    elif tool.arguments.open:
+        return
+    else:
+        handed = tool.arguments.names & other.arguments.names
+    for name in sorted(set(other.input_schema.get("required", ())) - handed):
+        yield f"falls back to {other.name!r}, which would lack its argument {name!r}; map it in args"
+
+
+def _of_shadow(tool: Tool, name: str, tools: Mapping[str, Tool]) -> Iterator[str]:
+    shadowed = tools.get(name)
+    if shadowed is None:
+        yield f"is a shadow of {name!r}, which is not registered"
+    elif tool.effect != "read" or shadowed.effect != "read":
+        yield f"is a shadow of {name!r}; only reads can be compared"

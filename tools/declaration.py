@@ -1,0 +1,128 @@
+"""From something that can be called and what was declared about it to a Tool, with everything that is wrong with it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from tools import langchain
+from tools.callee import Callee, Scope, Unusable, description_of, name_of, read
+from tools.output import Result
+from tools.problems import kind_of
+from tools.schema import Arguments, of_declaration, of_model, of_signature
+from tools.spec import ToolSpec
+from tools.tool import Probe, Tool, Undo
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What was said about a tool where it was added to a toolkit; `scope` are the names around that place."""
+
+    toolkit: str
+    given: Any
+    name: str | None = None
+    description: str | None = None
+    args_schema: object = None
+    undo: Undo | None = None
+    probe: Probe | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    scope: Scope = field(default_factory=dict)
+
+    def made(self) -> tuple[Tool, list[str]]:
+        """The tool and its faults, in plain words. A tool with faults is never registered, so it is never called."""
+        faults: list[str] = []
+        name = self.name or self._own_name()
+        try:
+            callee, arguments, result = self._look()
+        except Unusable as error:
+            faults.append(str(error))
+            callee, arguments, result = _NOT_CALLABLE
+        isolation = "async" if callee.is_async else "thread"
+        spec, more = _spec(
+            {"isolation": isolation, **self.options, "name": name, "description": self._described()},
+        )
+        if not faults:
+            more += _isolation_faults(spec, isolation)
+        tool = Tool(spec, arguments, result, callee, toolkit=self.toolkit, undo=self.undo, probe=self.probe)
+        return tool, [f"tool {name!r} {fault}" for fault in faults + more]
+
+    def _look(self) -> tuple[Callee, Arguments, Result]:
+        if langchain.is_base_tool(self.given):
+            return self._look_at_base_tool()
+        if not callable(self.given):
+            raise Unusable(f"is a {type(self.given).__name__}; give a function, an object to call or a LangChain tool")
+        callee, signature = read(self.given, self.scope)
+        result = Result(signature.returns)
+        if self.args_schema is None:
+            return callee, of_signature(signature), result
+        return callee, of_declaration(self.args_schema, callee, signature), result
+
+    def _look_at_base_tool(self) -> tuple[Callee, Arguments, Result]:
+        if self.args_schema is not None:
+            raise Unusable("is a LangChain tool, which brings its own args_schema; leave the other out")
+        return langchain.callee_of(self.given), langchain.arguments_of(self.given), Result()
+
+    def _own_name(self) -> str:
+        """A function's own name as it is; that of a foreign tool made safe, since nobody here chose it."""
+        if langchain.is_base_tool(self.given):
+            return _UNSAFE.sub("_", self.given.name)[:64]
+        return name_of(self.given) if callable(self.given) else type(self.given).__name__
+
+    def _described(self) -> str:
+        if self.description is not None:
+            return self.description
+        if langchain.is_base_tool(self.given):
+            return str(self.given.description)
+        return description_of(self.given) if callable(self.given) else ""
+
+
+class _NoArguments(BaseModel):
+    """Stands where the arguments could not be read."""
+
+
+def _never(**_arguments: Any) -> None:
+    raise AssertionError("a tool with faults was called")
+
+
+_NOT_CALLABLE: tuple[Callee, Arguments, Result] = (Callee(_never, is_async=False), of_model(_NoArguments), Result())
+
+
+def _spec(declared: dict[str, Any]) -> tuple[ToolSpec, list[str]]:
+    """The spec and its faults; what is at fault is replaced by its default, so that the rest can be judged too."""
+    try:
+        return ToolSpec(**declared), []
+    except ValidationError as error:
+        problems = error.errors(include_url=False)
+    wrong = {problem["loc"][0] for problem in problems if problem["loc"]}
+    sound = {key: value for key, value in declared.items() if key not in wrong}
+    sound.setdefault("name", _UNSAFE.sub("_", str(declared["name"]))[:64] or "unnamed")
+    return ToolSpec(**sound), list(dict.fromkeys(_sentence(problem) for problem in problems))
+
+
+def _sentence(problem: Mapping[str, Any]) -> str:
+    place = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(place, ToolSpec.model_fields, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(ToolSpec.model_fields)}"
+        return f"has no setting {place!r}; {hint}"
+    if problem["loc"] == ("name",):
+        return f"needs a name of 1 to 64 letters, digits, _ and -, not {problem['input']!r}; give name=..."
+    given = problem["input"]
+    shown = repr(given) if isinstance(given, str | int | float | bool | None) else kind_of(given)
+    return f"has {place}={shown}: {problem['msg'].removeprefix('Input ').removeprefix('Value error, ')}"
+
+
+def _isolation_faults(spec: ToolSpec, possible: str) -> list[str]:
+    if spec.isolation == "process":
+        return ["has isolation='process', which is not there yet; leave it out"]
+    if spec.isolation != possible:
+        kind = "an async function, which runs on the loop" if possible == "async" else "a plain function: a thread"
+        return [f"has isolation={spec.isolation!r}, but it is {kind}; leave it out"]
+    return []

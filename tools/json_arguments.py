@@ -1,0 +1,150 @@
+"""Arguments described by a JSON schema, as MCP servers and hand-written declarations give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from plans.values import JSON, Path
+from tools.problems import Problem, above, kind_of, scrubbed, unknown, within
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
+
+_CLOSED_BY_US = (
+    "additionalProperties",
+    "unevaluatedProperties",
+    "patternProperties",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "$ref",
+)
+_STRUCTURAL = frozenset({"required", "additionalProperties", "unevaluatedProperties", "type", "dependentRequired"})
+
+
+class SchemaArguments:
+    """What a JSON schema of an object allows. Arguments that it does not name are refused, unless it says otherwise."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self.schema: dict[str, Any] = {"type": "object", "properties": {}, **schema}
+        if not any(keyword in schema for keyword in _CLOSED_BY_US):
+            self.schema["additionalProperties"] = False
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The arguments that the schema names."""
+        properties = self.schema["properties"]
+        return frozenset(properties) if isinstance(properties, Mapping) else frozenset()
+
+    @property
+    def open(self) -> bool:
+        """Whether others may be given too."""
+        return self.schema.get("additionalProperties") is not False
+
+    def fault(self) -> str | None:
+        """What is wrong with the schema itself, if anything."""
+        from jsonschema import SchemaError
+
+        if self.schema["type"] != "object":
+            return f"args_schema describes {self.schema['type']!r}; arguments are an object"
+        try:
+            self._validator.check_schema(self.schema)
+        except SchemaError as error:
+            return f"args_schema is no JSON schema: {error.message} at {error.json_path}"
+        broken = [ref for ref in _references(self.schema) if not self._resolves(ref)]
+        return f"args_schema refers to {broken[0]!r}, which is not in it" if broken else None
+
+    def problems(self, args: Mapping[str, JSON], references: Sequence[Path]) -> list[Problem]:
+        """Every problem, except those that a reference's value will settle."""
+        clean, found = scrubbed(args)
+        unsettled = [*references, *(path for path, _ in found)]
+        for error in self._validator.iter_errors(clean):
+            if not _settled(error, unsettled):
+                found += _told(error, sorted(self.names))
+        return found
+
+    def typed(self, args: Mapping[str, JSON]) -> dict[str, Any]:
+        """The values as they came: a JSON schema makes no types."""
+        return dict(args)
+
+    @cached_property
+    def _validator(self) -> Validator:
+        from jsonschema.validators import Draft202012Validator, validator_for
+        from referencing import Registry
+
+        # An empty registry: a schema from elsewhere must not make us fetch what it points to.
+        return validator_for(self.schema, default=Draft202012Validator)(self.schema, registry=Registry())
+
+    def _resolves(self, ref: str) -> bool:
+        from referencing import Registry
+        from referencing.exceptions import Unresolvable
+        from referencing.jsonschema import DRAFT202012
+
+        resolver = Registry().resolver_with_root(DRAFT202012.create_resource(self.schema))
+        try:
+            resolver.lookup(ref)
+        except Unresolvable:
+            return False
+        return True
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        if isinstance(ref := schema.get("$ref"), str):
+            yield ref
+        for value in schema.values():
+            yield from _references(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _references(value)
+
+
+def _settled(error: ValidationError, references: Sequence[Path]) -> bool:
+    """Whether a reference explains a problem. A choice between branches is settled if one of them is; keywords that
+    compare whole values are, if a reference is inside of the value."""
+    path: Path = tuple(error.absolute_path)
+    if within(path, references):
+        return True
+    if not above(path, references) or error.validator in _STRUCTURAL:
+        return False
+    if error.validator in ("anyOf", "oneOf") and error.context:
+        branches: dict[Any, list[ValidationError]] = {}
+        for nested in error.context:
+            branches.setdefault(nested.schema_path[0], []).append(nested)
+        return any(all(_settled(nested, references) for nested in branch) for branch in branches.values())
+    return True
+
+
+def _told(error: ValidationError, known: Sequence[str]) -> list[Problem]:
+    path: Path = tuple(error.absolute_path)
+    rule: Any = error.validator_value
+    instance: Any = error.instance
+    if error.validator == "required":
+        missing = [n for n in rule if n not in instance and error.message.startswith(repr(n))]
+        return [((*path, name), "is missing") for name in missing]
+    if error.validator == "additionalProperties" and rule is False:
+        named = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
+        extra = [name for name in instance if name not in named]
+        return [((*path, n), unknown(n, known) if not path else f"{n!r} is not allowed there") for n in extra]
+    return [(path, _sentence(error))]
+
+
+def _sentence(error: ValidationError) -> str:
+    """What is wrong, without the value itself."""
+    rule: Any = error.validator_value
+    match error.validator:
+        case "type":
+            return f"should be {rule if isinstance(rule, str) else ' or '.join(rule)}, not {kind_of(error.instance)}"
+        case "enum":
+            return f"should be one of {', '.join(map(repr, rule))}"
+        case "const":
+            return f"should be {rule!r}"
+        case "anyOf" | "oneOf":
+            return "fits none of the forms it may have" if error.context else "fits more than one form it may have"
+        case keyword:
+            return (
+                f"does not meet {keyword} {rule!r}" if not isinstance(rule, dict | list) else f"does not meet {keyword}"
+            )

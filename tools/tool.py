@@ -1,0 +1,85 @@
+"""One tool: what it declares, what it accepts, and how it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from plans.failure import ToolFailure
+from plans.values import JSON, Path, dotted
+from tools import isolation
+from tools.callee import Callee
+from tools.context import ToolContext
+from tools.output import Result
+from tools.schema import Arguments
+from tools.spec import Effect, Risk, ToolSpec
+
+Undo = Callable[..., Any]
+Probe = Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Tool:
+    """A callable with everything that is needed to plan, check and safeguard its calls.
+
+    `probe(key)` says what became of an effect with that idempotency key, `undo` takes an effect back; both may be
+    missing. `toolkit` is the name of the toolkit that it belongs to.
+    """
+
+    spec: ToolSpec
+    arguments: Arguments
+    result: Result
+    callee: Callee
+    toolkit: str = ""
+    enabled: bool = True
+    undo: Undo | None = None
+    probe: Probe | None = None
+
+    @property
+    def name(self) -> str:
+        """The name that plans use."""
+        return self.spec.name
+
+    @property
+    def description(self) -> str:
+        """What planners read."""
+        return self.spec.description
+
+    @property
+    def effect(self) -> Effect:
+        """What it does to the world."""
+        return self.spec.effect
+
+    @property
+    def risk(self) -> Risk:
+        """The risk of a step that calls it, before any policy."""
+        return self.spec.risk
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON schema of the arguments."""
+        return self.arguments.schema
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """JSON schema of the result; None where nothing is declared."""
+        return self.result.schema
+
+    def check_args(self, args: Mapping[str, JSON], references: Sequence[Path] = ()) -> list[tuple[str, str]]:
+        """Every problem of the arguments at once, as (place, sentence). Typing is JSON's, strictly: 3 is no string,
+        "5" no integer, 1 no boolean; a date is a string. `references` are places whose value is not known yet: no
+        problem at or under them is reported, except that an argument is missing or unknown."""
+        taken = [name for name in args if name == self.callee.context]
+        reserved = [(name, "is not an argument: the run puts its own context there") for name in taken]
+        given = {name: value for name, value in args.items() if name not in taken}
+        return reserved + [(dotted(path), said) for path, said in self.arguments.problems(given, references)]
+
+    async def invoke(self, args: Mapping[str, JSON], ctx: ToolContext) -> JSON:
+        """Call the function with resolved arguments and give its result as JSON. Nothing is retried, limited or
+        timed here. Raises what the function raises; ToolFailure INVALID_ARGS, OUTPUT_INVALID, OUTPUT_EMPTY, POOL_FULL.
+        """
+        if problems := self.check_args(args):
+            raise ToolFailure("INVALID_ARGS", f"{self.name}: {'; '.join(f'{at} {said}' for at, said in problems)}")
+        returned = await isolation.run(self.name, self.callee, self.arguments.typed(args), ctx)
+        return self.result.stored(returned, never_empty=self.spec.never_empty)
