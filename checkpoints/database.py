@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,23 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.explain import check_url, unreachable
 from checkpoints.migrate import migrate
+from checkpoints.pools import connection_options as connection_options
+from checkpoints.pools import new_pool
+from checkpoints.tool_failures import connection_lost
 
 if TYPE_CHECKING:
-    from psycopg import AsyncConnection
-    from psycopg.rows import DictRow
-    from psycopg_pool import AsyncConnectionPool
+    from checkpoints.pools import Pool
 
-    Pool = AsyncConnectionPool[AsyncConnection[DictRow]]
     Params = Sequence[Any] | Mapping[str, Any] | None
-
-CONNECT_SECONDS = 10
-"""How long one connection may take to be made, unless the URL says `connect_timeout`."""
-
-_MAX_LIFETIME_S = 30 * 60.0
-_MAX_IDLE_S = 5 * 60.0
-
-# The pool tries again by itself and says so each time; without logging set up Python prints that to the terminal.
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True)
@@ -49,16 +39,13 @@ class Database:
 
     async def _run(self, sql: str, params: Params) -> tuple[list[dict[str, Any]], int]:
         import psycopg
-        import psycopg_pool
 
         try:
             async with self.pool.connection() as connection:
                 cursor = await connection.execute(sql, params)
                 return (await cursor.fetchall() if cursor.description else []), max(cursor.rowcount, 0)
-        except psycopg_pool.PoolTimeout as error:
-            raise unreachable(self.url, error) from error
         except psycopg.OperationalError as error:
-            if error.sqlstate is None or error.sqlstate.startswith(("08", "57P")):
+            if connection_lost(error):
                 raise unreachable(self.url, error) from error
             raise
 
@@ -69,15 +56,15 @@ async def open_database(
 ) -> AsyncIterator[Database]:
     """The database at `url`, or (None) the embedded server with its files in `folder/postgres`; migrated, with a pool.
 
-    At most `pool_size` connections are open at a time, one at rest. A connection is checked before it is lent, replaced
-    after 30 minutes, and closed after 5 minutes without use. A statement is prepared on the server after
-    `prepare_threshold` uses; None never prepares, which a pgbouncer in front of the server may need.
+    At most `pool_size` connections are open at a time. A statement is prepared on the server after `prepare_threshold`
+    uses; None never prepares, which a pgbouncer in front of the server may need.
 
     Raises DatabaseUnavailable, StorageUnavailable (embedded, folder not writable) or VersionTooNew.
     """
     async with _reachable(url, folder) as address:
         await migrate(address)
-        async with _open_pool(address, pool_size, prepare_threshold) as pool:
+        pool = new_pool(address, name="surestep", size=pool_size, prepare_threshold=prepare_threshold)
+        async with _opened(pool, address):
             yield Database(pool, address, prepare_threshold)
 
 
@@ -97,39 +84,15 @@ async def _reachable(url: str | None, folder: Path) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def _open_pool(url: str, size: int, prepare_threshold: int | None) -> AsyncIterator[Pool]:
-    from psycopg.rows import dict_row
-    from psycopg_pool import AsyncConnectionPool, PoolTimeout
+async def _opened(pool: Pool, url: str) -> AsyncIterator[None]:
+    from psycopg_pool import PoolTimeout
 
-    pool: Pool = AsyncConnectionPool(
-        url,
-        min_size=1,
-        max_size=size,
-        open=False,
-        check=AsyncConnectionPool.check_connection,
-        max_lifetime=_MAX_LIFETIME_S,
-        max_idle=_MAX_IDLE_S,
-        kwargs=connection_options(url, prepare_threshold) | {"row_factory": dict_row},
-        name="surestep",
-    )
     try:
         await pool.open(wait=True)
     except PoolTimeout as error:
         await pool.close()
         raise unreachable(url, error) from error
     try:
-        yield pool
+        yield
     finally:
         await pool.close()
-
-
-def connection_options(url: str, prepare_threshold: int | None) -> dict[str, Any]:
-    """How every connection of ours is made: what the URL does not say itself."""
-    from psycopg.conninfo import conninfo_to_dict
-
-    usual = {"connect_timeout": CONNECT_SECONDS, "application_name": "surestep"}
-    said = conninfo_to_dict(url)
-    return {name: value for name, value in usual.items() if name not in said} | {
-        "autocommit": True,
-        "prepare_threshold": prepare_threshold,
-    }

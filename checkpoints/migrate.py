@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.explain import check_url, check_version, not_permitted, unreachable
+from checkpoints.pools import connection_options
 from checkpoints.queries import QUERIES
 from plans.errors import DatabaseUnavailable, VersionTooNew
 
@@ -122,7 +123,7 @@ async def _connection(url: str) -> AsyncIterator[AsyncConnection[Any]]:
     import psycopg
 
     async with await psycopg.AsyncConnection.connect(
-        url, autocommit=True, prepare_threshold=None, connect_timeout=10, application_name="surestep migrate"
+        url, **connection_options(url, prepare_threshold=None, application_name="surestep migrate")
     ) as connection:
         yield connection
 

@@ -61,3 +61,13 @@ WITH gone AS (
 )
 DELETE FROM checkpoint_blobs b USING unused u
 WHERE (b.thread_id, b.checkpoint_ns, b.channel, b.version) = (u.thread_id, u.checkpoint_ns, u.channel, u.version);
+
+-- ---------------------------------------------------------------- artifacts
+
+-- name: record_artifact
+INSERT INTO surestep.artifacts (run_id, output_ref, sha256, size, media_type, body, location)
+VALUES (%(run_id)s, %(output_ref)s, %(sha256)s, %(size)s, %(media_type)s, %(body)s, %(location)s)
+ON CONFLICT (run_id, output_ref) DO NOTHING;
+
+-- name: artifact
+SELECT sha256, body FROM surestep.artifacts WHERE run_id = %s AND output_ref = %s;

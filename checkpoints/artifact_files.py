@@ -1,0 +1,146 @@
+"""Where the bytes of large artifacts are: a folder of this machine, or whatever fsspec reaches by a URL.
+
+A file's name is made from its hash and nothing else, so no name that a run, a tool or a row of the database brings
+along can lead anywhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from plans.errors import ArtifactMissing, StorageUnavailable
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Files(Protocol):
+    """Bytes by their hash. The methods block; each may be called from any thread."""
+
+    def write(self, sha256: str, body: bytes) -> None:
+        """Keep the body; when this returns it survives a crash of the machine. StorageUnavailable when it cannot."""
+
+    def read(self, sha256: str) -> bytes:
+        """The body. ArtifactMissing when there is none, StorageUnavailable when the place cannot be read."""
+
+
+def files_at(url: str) -> Files:
+    """The files at a path or `file://` URL, or at any URL fsspec knows (`s3://bucket/prefix`). Touches nothing yet."""
+    if "://" not in url:
+        return LocalFolder(Path(url).expanduser())
+    parts = urlsplit(url)
+    if parts.scheme in {"file", "local"}:
+        return LocalFolder(Path(unquote(parts.netloc + parts.path)))
+    return Bucket(url)
+
+
+def place_of(sha256: str) -> str:
+    """The relative path of a body: spread over 256 folders. ValueError for what is no hash."""
+    if not _SHA256.fullmatch(sha256):
+        raise ValueError(f"expected the 64 hex digits of a SHA-256, and came {sha256[:80]!r}")
+    return f"{sha256[:2]}/{sha256}"
+
+
+class LocalFolder:
+    """A folder of this machine, made when it is first written to."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.absolute()
+
+    def write(self, sha256: str, body: bytes) -> None:
+        """Write beside the name, make it durable, then give it its name: a reader sees all of it or nothing."""
+        target = self._folder / place_of(sha256)
+        unfinished = target.with_name(f".{uuid4().hex}.unfinished")
+        try:
+            _make_durably(target.parent)
+            with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(target)
+            _sync_folder(target.parent)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            raise StorageUnavailable(
+                f"the folder {self._folder} must take a result of {len(body):,} bytes: {error.strerror or error}; "
+                "make room or make it writable, or name another with SURESTEP_ARTIFACTS_URL"
+            ) from error
+
+    def read(self, sha256: str) -> bytes:
+        """The bytes under the hash's name."""
+        path = self._folder / place_of(sha256)
+        try:
+            return path.read_bytes()
+        except FileNotFoundError as error:
+            raise ArtifactMissing(f"the file {path} of a stored result is gone") from error
+        except OSError as error:
+            raise StorageUnavailable(f"the folder {self._folder} cannot be read: {error.strerror or error}") from error
+
+
+class Bucket:
+    """A place that fsspec reaches; a written body is as durable as the place makes what it has confirmed."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url.rstrip("/")
+
+    def write(self, sha256: str, body: bytes) -> None:
+        """Store the body as one object."""
+        place = place_of(sha256)
+        try:
+            system, root = _filesystem(self._url)
+            system.pipe_file(f"{root}/{place}", body)
+        except _troubles() as error:
+            raise StorageUnavailable(
+                f"{self._url} must take a result of {len(body):,} bytes: {_words(error)}; check that it exists and "
+                "that the credentials may write, or name another place with SURESTEP_ARTIFACTS_URL"
+            ) from error
+
+    def read(self, sha256: str) -> bytes:
+        """The object's bytes."""
+        place = place_of(sha256)
+        try:
+            system, root = _filesystem(self._url)
+            return bytes(system.cat_file(f"{root}/{place}"))
+        except FileNotFoundError as error:
+            raise ArtifactMissing(f"the object {self._url}/{place} of a stored result is gone") from error
+        except _troubles() as error:
+            raise StorageUnavailable(f"{self._url} cannot be read: {_words(error)}") from error
+
+
+def _filesystem(url: str) -> tuple[Any, str]:
+    from fsspec.core import url_to_fs  # type: ignore[import-untyped]  # it has none
+
+    system, root = url_to_fs(url)
+    return system, str(root)
+
+
+def _troubles() -> tuple[type[Exception], ...]:
+    """What a backend raises when it cannot: an OSError, no such backend, or botocore's own kinds where it is loaded."""
+    botocore = sys.modules.get("botocore.exceptions")
+    return (OSError, ImportError, ValueError, *((botocore.BotoCoreError,) if botocore else ()))
+
+
+def _words(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _make_durably(folder: Path) -> None:
+    missing = [folder, *(parent for parent in folder.parents if not parent.exists())] if not folder.exists() else []
+    for place in reversed(missing):
+        place.mkdir(exist_ok=True, mode=0o700)
+        _sync_folder(place.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
