@@ -1,0 +1,122 @@
+"""A step with `action: llm`: a model judges or writes from the outputs of the step's dependencies, and is checked.
+
+The instruction goes out as its author wrote it; what its references stand for travels beside it as quoted data, so
+that a tool's result cannot turn into an instruction.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nodes.model_errors import ModelFailed
+from nodes.models import Model, ModelAnswer
+from nodes.prompts import bounded, load, quoted
+from nodes.schemas import problems
+from plans.plan import RESERVED_NAMES, StepDraft
+from plans.references import follow, references_in
+from plans.values import JSON, clean
+
+MAX_VALUES = 24_000
+"""Characters of JSON that all values together may have in one prompt: about 8,000 tokens."""
+MAX_TOKENS = 2_000
+"""Longest answer of an llm step, in tokens."""
+
+JUDGE = load("judge")
+_FENCE = re.compile(r"\A\s*```[A-Za-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What an llm step gave: its checked value, the raw answer, and the prompt file's hash."""
+
+    value: JSON
+    answer: ModelAnswer
+    prompt_sha256: str
+
+
+def values_for(step: StepDraft, named: Mapping[str, JSON]) -> dict[str, JSON]:
+    """What an llm step sees, by reference as it is written. `named` are the values of its dependencies, inputs, item.
+
+    Dependencies that nothing refers to are seen whole. Raises UnresolvedReference.
+    """
+    references = references_in([step.instruction, step.args])
+    values = {str(reference): follow(reference, named.__getitem__) for reference in references}
+    read = {reference.name for reference in references}
+    whole = [name for name in step.depends_on if name not in read | RESERVED_NAMES and name in named]
+    return values | {f"${{{name}}}": named[name] for name in whole}
+
+
+async def judge(
+    model: Model,
+    step: StepDraft,
+    values: Mapping[str, JSON],
+    *,
+    goal: str,
+    missing: Sequence[str] = (),
+    max_tokens: int = MAX_TOKENS,
+) -> Judgement:
+    """The step's value: what its `output_schema` describes, or text where it has none.
+
+    Raises ModelFailed: MODEL_REFUSED for a refusal or a filter, MODEL_ANSWER_INVALID for an answer that is cut,
+    empty or not of the schema; `answer` then carries what was spent.
+    """
+    holes = {
+        "goal": quoted(goal),
+        "values": quoted(bounded(values, MAX_VALUES)),
+        "missing": quoted(list(missing)),
+        "instruction": quoted(step.instruction),
+    }
+    if step.output_schema is None:
+        prompt = JUDGE.render(["task", "as_text"], holes)
+    else:
+        prompt = JUDGE.render(["task", "as_json"], holes | {"schema": quoted(step.output_schema)})
+    answer = await model.ask(prompt, schema=step.output_schema, max_tokens=max_tokens)
+    return Judgement(accepted(answer, step.output_schema), answer, prompt.sha256)
+
+
+def accepted(answer: ModelAnswer, output_schema: Mapping[str, JSON] | None) -> JSON:
+    """The value in an answer, checked; ModelFailed if there is none to trust."""
+    _whole(answer)
+    try:
+        return clean(answer.text.strip() if output_schema is None else _conforming(answer.text, output_schema))
+    except ValueError as error:
+        raise _invalid(answer, f"the model's answer cannot be used: {error}") from None
+
+
+def _whole(answer: ModelAnswer) -> None:
+    if answer.refusal is not None or answer.finish_reason == "content_filter":
+        words = answer.refusal or "a content filter stopped its answer"
+        raise ModelFailed(
+            "MODEL_REFUSED", f"the model declines this step: {words[:300]}", raw=answer.text, answer=answer
+        )
+    if answer.finish_reason == "length":
+        raise _invalid(answer, "the model's answer was cut off at its length limit")
+    if not answer.text.strip():
+        raise _invalid(answer, "the model's answer is empty")
+
+
+def _conforming(text: str, schema: Mapping[str, JSON]) -> JSON:
+    """The JSON in a text, fenced or bare. ValueError says what is wrong, all of it at once."""
+    fenced = _FENCE.match(text)
+    value = json.loads(fenced[1] if fenced else text, object_pairs_hook=_once, parse_constant=_no_number)
+    if wrong := problems(value, schema):
+        raise ValueError("; ".join(wrong))
+    return value
+
+
+def _once(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return found
+
+
+def _no_number(name: str) -> JSON:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _invalid(answer: ModelAnswer, message: str) -> ModelFailed:
+    return ModelFailed("MODEL_ANSWER_INVALID", message, raw=answer.text, requests=answer.requests, answer=answer)

@@ -1,0 +1,188 @@
+"""Template files: YAML read strictly, and everything that is wrong with one said at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from nodes.schemas import problem_of, problems
+from nodes.template_text import HOLE, LANGUAGES, holes_in, whole_goal
+from plans.values import JSON
+
+NAME = r"^[a-z][a-z0-9_]{0,63}$"
+BUILT_IN_HOLES = frozenset({"goal", "language"})
+_UNSAFE_HOLE = re.compile(r"\$<<|>>\$?\{|>><<")
+_EXPRESSIONS = ("when", "requires", "success_when", "for_each")
+
+Text = str | dict[Literal["en", "zh"], str]
+ByLanguage = dict[Literal["en", "zh"], Any]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Parameter(_Frozen):
+    """One parameter: where it comes from, what it may be. `words` turns what a goal says into a value, by pattern.
+
+    A parameter `from: goal` is a named group of the patterns, an input of its name, or its default; one `from: file`
+    is the path of an input file with one of these suffixes.
+    """
+
+    source: Literal["goal", "file"] = Field(default="goal", alias="from")
+    about: Text
+    json_schema: dict[str, JSON] = Field(default_factory=lambda: {"type": "string"}, alias="schema")
+    default: JSON = None
+    words: dict[str, JSON] = Field(default_factory=dict)
+    suffixes: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+    @property
+    def required(self) -> bool:
+        """Whether there is nothing to fall back on."""
+        return "default" not in self.model_fields_set
+
+
+class Example(_Frozen):
+    """A goal that the template must match, the inputs it comes with (a file as `{file: name}`), what is extracted."""
+
+    goal: str
+    inputs: dict[str, JSON] = Field(default_factory=dict)
+    parameters: dict[str, JSON] = Field(default_factory=dict)
+
+
+class PlanBody(_Frozen):
+    """The plan with its holes; what a step may hold is checked when an example fills them."""
+
+    steps: Annotated[tuple[dict[str, JSON], ...], Field(strict=False, min_length=1)]
+    answer: Text | None = None
+
+
+class TemplateFile(_Frozen):
+    """A template as it is written. `others` are goals it must leave alone."""
+
+    name: str = Field(pattern=NAME)
+    title: Text
+    toolkit: str
+    critical: bool = False
+    words: dict[Literal["en", "zh"], dict[str, str]] = Field(default_factory=dict)
+    match: dict[Literal["en", "zh"], Annotated[tuple[str, ...], Field(strict=False)]]
+    parameters: dict[str, Parameter] = Field(default_factory=dict)
+    plan: PlanBody
+    examples: Annotated[tuple[Example, ...], Field(strict=False, min_length=1)]
+    others: Annotated[tuple[str, ...], Field(strict=False)] = ()
+
+    def patterns(self) -> Iterator[tuple[str, str, re.Pattern[str]]]:
+        """(language, pattern as written, compiled) for every pattern. Raises re.error or KeyError at a bad one."""
+        for language, written in self.match.items():
+            words = tuple(self.words.get(language, {}).items())
+            for pattern in written:
+                yield language, pattern, whole_goal(pattern, words, language)
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML in which a key stands once: the last of two would win in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        if twice := {str(key) for key in keys if keys.count(key) > 1}:
+            line = node.start_mark.line + 1
+            raise yaml.constructor.ConstructorError(None, None, f"key {min(twice)!r} stands twice (line {line})")
+        return super().construct_mapping(node, deep)
+
+
+def read_template(text: str) -> tuple[TemplateFile | None, list[str]]:
+    """The template in a YAML text, and every fault of it, each a sentence that says where. No template with faults."""
+    try:
+        value = yaml.load(text, Loader=_StrictLoader)  # noqa: S506  # a SafeLoader that is stricter still
+    except (yaml.YAMLError, RecursionError) as error:
+        return None, [f"is not YAML: {' '.join(str(error).split())}"]
+    try:
+        written = TemplateFile.model_validate(value)
+    except ValidationError as error:
+        return None, [_sentence(problem) for problem in error.errors()]
+    faults = [*_pattern_faults(written), *_parameter_faults(written), *_hole_faults(written)]
+    return (None if faults else written), faults
+
+
+def _sentence(problem: Mapping[str, Any]) -> str:
+    where = ".".join(str(part) for part in problem["loc"])
+    return f"{where or 'the file'}: {problem['msg']}"
+
+
+def _pattern_faults(written: TemplateFile) -> Iterator[str]:
+    required = {name for name, parameter in written.parameters.items() if _only_from_goal(parameter)}
+    for language in LANGUAGES:
+        if not written.match.get(language):
+            yield f"match.{language}: needs at least one pattern"
+    for language, patterns in written.match.items():
+        for pattern in patterns:
+            try:
+                groups = set(whole_goal(pattern, tuple(written.words.get(language, {}).items()), language).groupindex)
+            except (re.error, KeyError) as error:
+                yield f"match.{language}: {pattern!r} is no pattern: {error}"
+                continue
+            if unknown := groups - set(written.parameters):
+                yield f"match.{language}: {pattern!r} has the groups {sorted(unknown)}, which are no parameters"
+            if missing := required - groups:
+                yield f"match.{language}: {pattern!r} lacks the groups {sorted(missing)}; they have no default"
+
+
+def _only_from_goal(parameter: Parameter) -> bool:
+    return parameter.source == "goal" and parameter.required
+
+
+def _parameter_faults(written: TemplateFile) -> Iterator[str]:
+    for name, parameter in written.parameters.items():
+        where = f"parameters.{name}"
+        if not re.match(NAME, name) or name in BUILT_IN_HOLES:
+            yield f"{where}: is no name for a parameter: a lower-case word, not goal or language"
+        if wrong := problem_of(parameter.json_schema):
+            yield f"{where}.schema: {wrong}"
+            continue
+        for value in [*parameter.words.values(), *([] if parameter.required else [parameter.default])]:
+            for problem in problems(value, parameter.json_schema):
+                yield f"{where}: {value!r} does not fit: {problem}"
+        for word in parameter.words:
+            if problem := _regex_problem(word):
+                yield f"{where}.words: {word!r} is no pattern: {problem}"
+
+
+def _regex_problem(pattern: str) -> str | None:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return str(error)
+    return None
+
+
+def _hole_faults(written: TemplateFile) -> Iterator[str]:
+    known = set(written.parameters) | BUILT_IN_HOLES
+    plan = written.plan.model_dump()
+    used = set(holes_in(plan))
+    if unknown := used - known:
+        yield f"plan: has the holes {sorted(unknown)}, which are no parameters"
+    if unused := set(written.parameters) - used:
+        yield f"parameters: {sorted(unused)} are used nowhere in the plan"
+    for text in _texts(plan):
+        if _UNSAFE_HOLE.search(text):
+            # A value that begins with { or ends with $ would make a reference together with its neighbour.
+            yield f"plan: {text!r} has a hole beside a dollar, a brace or another hole"
+    for index, step in enumerate(written.plan.steps):
+        for field in _EXPRESSIONS:
+            if HOLE.search(str(step.get(field) or "")):
+                yield f"plan.steps[{index}].{field}: an expression has no holes; pass the value as an argument"
+
+
+def _texts(value: JSON) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
