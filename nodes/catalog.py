@@ -78,13 +78,15 @@ def compact(schema: JSON) -> JSON:
     return kept
 
 
-def shape(value: JSON, depth: int = 3) -> JSON:
+def summary(value: JSON, depth: int = 3) -> JSON:
     """What a value looks like: fields and types, how many elements and how long, and nothing of what it says."""
     if isinstance(value, Mapping):
         return _fields(value, depth) if depth else f"object of {len(value)} fields"
     if isinstance(value, list):
         return (
-            {"list_of": len(value), "first": shape(value[0], depth - 1)} if value and depth else f"list of {len(value)}"
+            {"list_of": len(value), "first": summary(value[0], depth - 1)}
+            if value and depth
+            else f"list of {len(value)}"
         )
     if isinstance(value, str):
         return f"text of {len(value)} characters"
@@ -96,7 +98,7 @@ def _fields(value: Mapping[str, JSON], depth: int) -> JSON:
     """An object's fields. Where its keys look like content rather than names, only their number is told."""
     if len(value) > MAX_FIELDS or not all(_FIELD.fullmatch(key) for key in value):
         return f"object of {len(value)} fields"
-    return {key: shape(item, depth - 1) for key, item in value.items()}
+    return {key: summary(item, depth - 1) for key, item in value.items()}
 
 
 def inputs_shown(inputs: Mapping[str, Any]) -> dict[str, JSON]:
@@ -107,4 +109,4 @@ def inputs_shown(inputs: Mapping[str, Any]) -> dict[str, JSON]:
 def _input(value: Any) -> JSON:
     if isinstance(value, PurePath):
         return {"file": value.name}
-    return value if len(repr(value)) <= MAX_INPUT else {"shape": shape(value)}
+    return value if len(repr(value)) <= MAX_INPUT else {"shape": summary(value)}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nodes.model_errors import ModelFailed
-from nodes.models import Model, ModelAnswer
+from nodes.models import Asks, ModelAnswer
 from nodes.prompts import bounded, load, quoted
 from nodes.schemas import problems
 from plans.plan import RESERVED_NAMES, StepDraft
@@ -50,7 +50,7 @@ def values_for(step: StepDraft, named: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 async def judge(
-    model: Model,
+    model: Asks,
     step: StepDraft,
     values: Mapping[str, JSON],
     *,

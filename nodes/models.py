@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from nodes.model_errors import ModelFailed, no_completion, refused_by_status, shown, timed_out, unreachable
 from plans.errors import ModelNotConfigured
@@ -86,6 +86,15 @@ class ModelAnswer:
     model: str
     elapsed_s: float
     requests: int = 1
+
+
+class Asks(Protocol):
+    """Whatever a question can be put to: a model, or one whose answers are remembered."""
+
+    async def ask(
+        self, prompt: Rendered, *, schema: Mapping[str, JSON] | None = None, max_tokens: int | None = None
+    ) -> ModelAnswer:
+        """The answer to a prompt; raises ModelFailed."""
 
 
 class Model:

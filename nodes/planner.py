@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nodes.catalog import Offered, compact, described, inputs_shown
-from nodes.models import Model, ModelAnswer
+from nodes.models import Asks, ModelAnswer
 from nodes.prompts import Rendered, load, quoted
 from plans.failure import Failure
 from plans.faults import Fault
@@ -40,7 +40,7 @@ class PlannerAnswer:
 
 
 async def draft_plan(
-    model: Model,
+    model: Asks,
     goal: str,
     inputs: Mapping[str, Any],
     catalog: Iterable[Offered],

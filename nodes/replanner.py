@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nodes.catalog import Offered, described, inputs_shown
-from nodes.models import Model, ModelAnswer
+from nodes.models import Asks, ModelAnswer
 from nodes.planner import MAX_FAULTS, PLAN_SCHEMA, FinishedStep, read_answer
 from nodes.prompts import Rendered, load, quoted
 from plans.failure import Failure
@@ -36,7 +36,7 @@ class Repair:
 
 
 async def redraw_step(
-    model: Model,
+    model: Asks,
     plan: Plan,
     failure: Failure,
     inputs: Mapping[str, Any],

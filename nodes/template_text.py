@@ -22,6 +22,7 @@ MAX_GOAL = 500
 
 _WORD = re.compile(r"\{([a-z_]+)\}")
 _CJK = "\u3000-\u30ff\u3400-\u9fff"
+_CHINESE = re.compile("[\u3400-\u9fff]")
 _BESIDE_CJK = re.compile(rf"(?<=[{_CJK}]) | (?=[{_CJK}])")
 _END = " .,;:!?…。、\"'“”„«»「」『』"
 
@@ -57,6 +58,11 @@ def whole_goal(pattern: str, words: tuple[tuple[str, str], ...], language: str) 
     known = dict(words)
     body = _WORD.sub(lambda word: f"(?:{known[word[1]]})", pattern)
     return re.compile(f"{_BEFORE[language]}(?:{body}){_AFTER[language]}", re.IGNORECASE)
+
+
+def language_of(goal: str) -> str:
+    """The language a goal is answered in where no pattern says it."""
+    return "zh" if _CHINESE.search(goal) else "en"
 
 
 def in_language(value: JSON, language: str) -> JSON:

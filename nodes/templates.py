@@ -19,13 +19,12 @@ from pydantic import ValidationError
 
 from nodes.template_files import Example, TemplateFile, read_template
 from nodes.template_parameters import checked, parameters_from
-from nodes.template_text import LANGUAGES, MAX_GOAL, Reference, comparable, filled, in_language
+from nodes.template_text import LANGUAGES, MAX_GOAL, Reference, comparable, filled, in_language, language_of
 from plans.errors import ConfigurationError, InvalidInput
 from plans.plan import PlanDraft
 from plans.values import JSON
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CHINESE = re.compile("[\u3400-\u9fff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Filled:
     @property
     def draft(self) -> PlanDraft:
         """The plan it gives."""
-        return fill(self.template, self.parameters, goal=self.goal, language=self.language)
+        return fill(self.template, self.parameters, self.goal, self.language)
 
 
 def load_templates(folder: Traversable | None = None) -> tuple[Template, ...]:
@@ -102,16 +101,21 @@ def match(
     return None
 
 
-def chosen(template: Template, inputs: Mapping[str, Any], goal: str | None = None) -> Filled:
-    """A template that was asked for by name: parameters come from its inputs, and from the goal where it matches."""
-    language, groups = _matched(template, goal or "") or ("zh" if _CHINESE.search(goal or "") else "en", {})
+def choose(templates: Sequence[Template], name: str, inputs: Mapping[str, Any], goal: str | None = None) -> Filled:
+    """A template asked for by name: parameters come from the inputs, and from the goal where it matches.
+
+    Raises InvalidInput for a name that is none, and for parameters that are missing or wrong.
+    """
+    template = named(name, templates)
+    language, groups = _matched(template, goal or "") or (language_of(goal or ""), {})
     return Filled(
         template, goal or template.title(language), language, parameters_from(template.written, inputs, groups)
     )
 
 
-def fill(template: Template, parameters: Mapping[str, JSON], *, goal: str, language: str) -> PlanDraft:
-    """The plan of a template for these parameters. Raises InvalidInput naming every parameter that is wrong."""
+def fill(template: Template, parameters: Mapping[str, JSON], goal: str, language: str | None = None) -> PlanDraft:
+    """The plan of a template for these parameters, in a language or that of the goal. Raises InvalidInput."""
+    language = language or language_of(goal)
     values: dict[str, JSON | Reference] = {"goal": goal, "language": language}
     for name, value in checked(template.written, parameters).items():
         is_file = template.written.parameters[name].source == "file"
@@ -206,7 +210,7 @@ def _wrong_with(template: Template, example: Example) -> str | None:
         found = match(example.goal, inputs, [template])
         if found is None:
             return "no pattern matches it"
-        fill(template, found.parameters, goal=found.goal, language=found.language)
+        fill(template, found.parameters, found.goal, found.language)
     except (InvalidInput, ValidationError) as error:
         return " ".join(str(error).split())
     extracted = {name: found.parameters.get(name) for name in example.parameters}
