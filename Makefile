@@ -35,8 +35,8 @@ slow: $(VENV)/.development ## the tests that take more than ten seconds each
 	$(BIN)/pytest -m slow
 
 wheel-check: $(VENV)/.development ## build the wheel and use it from an empty environment
-	rm -rf $(WHEEL_CHECK)
-	$(BIN)/python -m build --wheel --no-isolation --outdir $(WHEEL_CHECK) .
+	rm -rf build
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir $(WHEEL_CHECK) .
 	$(PYTHON) -m venv $(WHEEL_CHECK)/venv
 	$(WHEEL_CHECK)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
 		--constraint constraints.txt $(WHEEL_CHECK)/surestep-*.whl

@@ -1,0 +1,119 @@
+"""The style gates as pure functions: source text in, one line per offence out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+FUNCTION_LINES = 50
+UNUSED_WORDS = frozenset(
+    {"manager", "helper", "helpers", "util", "utils", "handler", "data", "info", "process", "smart", "v2"}
+)
+BLIND = frozenset({"Exception", "BaseException"})
+
+_UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError|stub)\b")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_ASSERTING = re.compile(r"assert|check|raises|warns|expect")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def too_long(source: str, lines: int) -> Iterator[str]:
+    """A module of more lines than allowed, and each function of more than FUNCTION_LINES."""
+    length = len(source.splitlines())
+    if length > lines:
+        yield f"1: the module has {length} lines, {lines} are allowed"
+    for function in _functions(source):
+        length = (function.end_lineno or function.lineno) - function.lineno + 1
+        if length > FUNCTION_LINES:
+            yield f"{function.lineno}: {function.name} has {length} lines, {FUNCTION_LINES} are allowed"
+
+
+def without_first_line(source: str) -> Iterator[str]:
+    """A file whose first line is not a docstring that says its job."""
+    first = source.split("\n", 1)[0]
+    if not re.match(r'r?"""\S', first):
+        yield "1: the first line is no docstring that says the file's job"
+
+
+def unused_words(source: str) -> Iterator[str]:
+    """Names given in this source that hold a word which says nothing, or begin with do_."""
+    for name, line in _given_names(ast.parse(source)):
+        word = empty_word(name)
+        if word:
+            yield f"{line}: {name} holds {word!r}"
+
+
+def empty_word(name: str) -> str | None:
+    """The word in a name that says nothing, if there is one."""
+    if name.lstrip("_").startswith("do_"):
+        return "do_"
+    words = {word.lower() for word in _CAMEL.sub("_", name).split("_")}
+    return next(iter(sorted(words & UNUSED_WORDS)), None)
+
+
+def blind_excepts(source: str) -> Iterator[str]:
+    """Each `except` that catches whatever comes (bare, Exception, BaseException) and does not raise it again.
+
+    `except Exception` is an offence even where it raises: `except BaseException` says "clean up and pass on" without
+    missing cancellation.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.ExceptHandler) or _cleans_up(node):
+            continue
+        caught = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        if any(kind is None or (isinstance(kind, ast.Name) and kind.id in BLIND) for kind in caught):
+            yield f"{node.lineno}: except {ast.unparse(node.type) if node.type else ''}".rstrip()
+
+
+def unfinished(source: str) -> Iterator[str]:
+    """Each line that says that something is still to be written."""
+    for number, line in enumerate(source.splitlines(), 1):
+        found = _UNFINISHED.search(line)
+        if found:
+            yield f"{number}: {found.group()}"
+
+
+def tests_without_guarantee(source: str) -> Iterator[str]:
+    """Each test whose docstring does not state what it guarantees, and each that asserts nothing."""
+    for function in _functions(source):
+        if not function.name.startswith("test_"):
+            continue
+        if not (ast.get_docstring(function) or "").strip():
+            yield f"{function.lineno}: {function.name} has no docstring"
+        if not any(_asserts(node) for node in ast.walk(function)):
+            yield f"{function.lineno}: {function.name} asserts nothing"
+
+
+def _functions(source: str) -> Iterator[Function]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _cleans_up(node: ast.ExceptHandler) -> bool:
+    """Whether it is `except BaseException` and ends by raising what came."""
+    last = node.body[-1]
+    passes_on = isinstance(last, ast.Raise) and last.exc is None
+    return passes_on and isinstance(node.type, ast.Name) and node.type.id == "BaseException"
+
+
+def _given_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Names that this source gives: of classes, functions, parameters, variables and fields."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield node.name, node.lineno
+            case ast.arg():
+                yield node.arg, node.lineno
+            case ast.Name(ctx=ast.Store()):
+                yield node.id, node.lineno
+            case ast.alias(asname=str(name)):
+                yield name, node.lineno
+
+
+def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return True
+    return isinstance(node, ast.Call) and bool(_ASSERTING.search(ast.unparse(node.func)))
