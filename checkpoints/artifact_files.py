@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import sys
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -90,11 +91,18 @@ class Bucket:
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/")
 
+    @cached_property
+    def _system(self) -> tuple[Any, str]:
+        from fsspec.core import url_to_fs  # type: ignore[import-untyped]  # it has none
+
+        system, root = url_to_fs(self._url)
+        return system, str(root)
+
     def write(self, sha256: str, body: bytes) -> None:
         """Store the body as one object."""
         place = place_of(sha256)
         try:
-            system, root = _filesystem(self._url)
+            system, root = self._system
             system.pipe_file(f"{root}/{place}", body)
         except _troubles() as error:
             raise StorageUnavailable(
@@ -106,19 +114,12 @@ class Bucket:
         """The object's bytes."""
         place = place_of(sha256)
         try:
-            system, root = _filesystem(self._url)
+            system, root = self._system
             return bytes(system.cat_file(f"{root}/{place}"))
         except FileNotFoundError as error:
             raise ArtifactMissing(f"the object {self._url}/{place} of a stored result is gone") from error
         except _troubles() as error:
             raise StorageUnavailable(f"{self._url} cannot be read: {_words(error)}") from error
-
-
-def _filesystem(url: str) -> tuple[Any, str]:
-    from fsspec.core import url_to_fs  # type: ignore[import-untyped]  # it has none
-
-    system, root = url_to_fs(url)
-    return system, str(root)
 
 
 def _troubles() -> tuple[type[Exception], ...]:

@@ -29,7 +29,7 @@ async def test_the_saver_passes_langgraphs_conformance_suite(database: Database)
     async def saver() -> AsyncGenerator[BaseCheckpointSaver[Any], None]:
         yield PostgresSaver(database)
 
-    report = await validate(RegisteredCheckpointer("PostgresSaver", saver))  # type: ignore[arg-type]  # yields once
+    report = await validate(RegisteredCheckpointer("PostgresSaver", saver))
     results = {name: (result.passed, result.failures) for name, result in report.results.items()}
     assert results == dict.fromkeys(results, (True, []))
     assert len(results) == 8
@@ -54,7 +54,7 @@ async def test_a_checkpoint_is_saved_whole_or_not_at_all(database: Database) -> 
     """Values and the checkpoint that names them commit together: a save that fails leaves nothing behind."""
     saver = PostgresSaver(database)
     checkpoint = _checkpoint("x", values={"plan": ["a"], "note": "nul\x00"})
-    with pytest.raises(Exception, match="u0000|NUL|0x00"):
+    with pytest.raises(Exception, match="Unicode"):
         await saver.aput(_config("x"), checkpoint, {}, {"plan": "1"})
     assert await database.fetch("SELECT * FROM checkpoint_blobs") == []
 
