@@ -8,21 +8,24 @@ imports none of them before the check, is where every entry begins.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-PACKAGES = ("plans", "tools", "checkpoints", "nodes", "graph", "evals")
+LIBRARY = ("plans", "tools", "checkpoints", "nodes", "graph")
+PACKAGES = (*LIBRARY, "evals")
 USAGE = 2  # the exit code of a usage or configuration error
 
 _HOME = Path(__file__).resolve().parent
 
 
 def refuse_foreign_packages() -> None:
-    """Raise NameClash when Python finds something else under a name of ours; the message says where and what to do.
+    """Raise NameClash when Python finds something else under a name the library needs; the message says what to do.
 
-    Where even `plans` is foreign, its NameClash cannot be imported and an ImportError carries the same message.
+    The library never imports `evals`, so a folder of that name, which many projects have, is no clash here. Where
+    even `plans` is foreign, its NameClash cannot be imported, and an ImportError carries the same message.
     """
-    message = clash()
+    message = clash(LIBRARY)
     if message is None:
         return
     try:
@@ -32,9 +35,9 @@ def refuse_foreign_packages() -> None:
     raise NameClash(message)
 
 
-def clash() -> str | None:
+def clash(names: Sequence[str] = PACKAGES) -> str | None:
     """What stands in for packages of ours and what to do about it, in one message; None when all of them are ours."""
-    found = {name: _where(name) for name in PACKAGES}
+    found = {name: _where(name) for name in names}
     foreign = {name: place for name, place in found.items() if place != _HOME / name}
     if not foreign:
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 FUNCTION_LINES = 50
 UNUSED_WORDS = frozenset(
@@ -100,8 +101,14 @@ def _cleans_up(node: ast.ExceptHandler) -> bool:
 
 
 def _given_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
-    """Names that this source gives: of classes, functions, parameters, variables and fields."""
+    """Names that this source gives: of classes, functions, parameters, variables and fields.
+
+    The parameters of a method marked @override have the names that its base gave them.
+    """
+    inherited = {argument for node in ast.walk(tree) if _overrides(node) for argument in ast.walk(node.args)}
     for node in ast.walk(tree):
+        if node in inherited:
+            continue
         match node:
             case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield node.name, node.lineno
@@ -111,6 +118,11 @@ def _given_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
                 yield node.id, node.lineno
             case ast.alias(asname=str(name)):
                 yield name, node.lineno
+
+
+def _overrides(node: ast.AST) -> TypeGuard[Function]:
+    marks = node.decorator_list if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
+    return any(ast.unparse(mark).endswith("override") for mark in marks)
 
 
 def _asserts(node: ast.AST) -> bool:

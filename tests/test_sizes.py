@@ -16,7 +16,8 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 BESIDE = sorted(file for name in ("examples", "bench") for file in (ROOT / name).rglob("*.py"))
 MODULE_LINES = 300
 TEST_MODULE_LINES = 600
-NORMALISE = ROOT / "tools" / "normalise.py"
+# Where a tool's error becomes a value, and where what a tool raised in a thread is carried to where it is awaited.
+CATCH_ALL = {ROOT / "tools" / "normalise.py", ROOT / "tools" / "isolation.py"}
 
 Gate = Callable[[str], Iterator[str]]
 
@@ -51,9 +52,9 @@ def test_names_say_something() -> None:
     assert not files
 
 
-def test_blind_excepts_stand_in_one_file() -> None:
-    """Only where a tool's error is normalised may everything be caught: bugs elsewhere surface."""
-    assert offences([file for file in SOURCES if file != NORMALISE], gates.blind_excepts) == ""
+def test_blind_excepts_stand_around_tools_only() -> None:
+    """Everything may be caught only around a foreign tool: bugs of ours surface."""
+    assert offences([file for file in SOURCES if file not in CATCH_ALL], gates.blind_excepts) == ""
 
 
 def test_nothing_is_left_unfinished() -> None:
@@ -104,3 +105,10 @@ def test_words_that_only_look_alike_pass(name: str) -> None:
 def test_cleaning_up_and_passing_on_is_no_blind_except() -> None:
     """A roll back for whatever came, cancellation included, may stand anywhere when it raises again."""
     assert not list(gates.blind_excepts("try: f()\nexcept BaseException:\n    undo()\n    raise"))
+
+
+def test_an_override_keeps_the_names_of_its_base() -> None:
+    """A parameter that a foreign base class named is no name of ours; the same parameter without the mark is."""
+    source = "def loads(self, data): ..."
+    assert list(gates.unused_words(source))
+    assert not list(gates.unused_words(f"@override\n{source}"))
