@@ -71,3 +71,259 @@ ON CONFLICT (run_id, output_ref) DO NOTHING;
 
 -- name: artifact
 SELECT sha256, body FROM surestep.artifacts WHERE run_id = %s AND output_ref = %s;
+
+-- ---------------------------------------------------------------- journal
+
+-- name: append_rows
+-- Rule 1: the locks come before the insert, in one order, and the fence is read as it is once they are held.
+-- Rule 2: DO UPDATE with equal content changes nothing, and is how a row that was sent before is seen, committed or not.
+WITH given AS (
+    SELECT * FROM unnest(
+        %(run_id)b::text[], %(fence)s::bigint[], %(n)s::bigint[], %(kind)b::text[], %(step_id)b::text[],
+        %(attempt)s::integer[], %(body)b::text[]
+    ) AS g (run_id, fence, n, kind, step_id, attempt, body)
+), held AS MATERIALIZED (
+    SELECT run_id, fence, cancel_requested FROM surestep.leases
+    WHERE run_id = ANY (%(run_id)b::text[]) AND owner IS NOT NULL
+    ORDER BY run_id FOR SHARE
+), stored AS (
+    INSERT INTO surestep.artifacts (run_id, output_ref, sha256, size, media_type, body)
+    SELECT run_id, output_ref, sha256, octet_length(content), media_type, content
+    FROM unnest(
+        %(artifact_run_id)b::text[], %(artifact_fence)s::bigint[], %(artifact_output_ref)b::text[],
+        %(artifact_sha256)b::text[], %(artifact_media_type)b::text[], %(artifact_content)b::bytea[]
+    ) AS a (run_id, fence, output_ref, sha256, media_type, content)
+    JOIN held USING (run_id, fence)
+    ON CONFLICT DO NOTHING
+), added AS (
+    INSERT INTO surestep.journal AS j (run_id, fence, n, kind, step_id, attempt, body)
+    SELECT run_id, fence, n, kind, step_id, attempt, body::jsonb FROM given JOIN held USING (run_id, fence)
+    ON CONFLICT (run_id, fence, n) DO UPDATE SET kind = j.kind
+    WHERE (j.kind, j.step_id, j.attempt, j.body)
+        IS NOT DISTINCT FROM (excluded.kind, excluded.step_id, excluded.attempt, excluded.body)
+    RETURNING run_id, fence, n
+)
+SELECT run_id, fence, n, coalesce(held.cancel_requested, false) AS cancel_requested,
+    CASE WHEN held.run_id IS NULL THEN 'stale' WHEN added.n IS NULL THEN 'clash' ELSE 'accepted' END AS verdict
+FROM given LEFT JOIN held USING (run_id, fence) LEFT JOIN added USING (run_id, fence, n);
+
+-- name: append_row
+-- Rule 9: one row, inside a transaction that keeps the lease's lock until it ends.
+WITH held AS (
+    SELECT run_id FROM surestep.leases
+    WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner IS NOT NULL FOR SHARE
+), stored AS (
+    INSERT INTO surestep.artifacts (run_id, output_ref, sha256, size, media_type, body)
+    SELECT run_id, %(output_ref)s::text, %(sha256)s::text, octet_length(%(content)s::bytea), %(media_type)s::text,
+        %(content)s::bytea
+    FROM held WHERE %(output_ref)s::text IS NOT NULL
+    ON CONFLICT DO NOTHING
+)
+INSERT INTO surestep.journal AS j (run_id, fence, n, kind, step_id, attempt, body)
+SELECT run_id, %(fence)s::bigint, %(n)s::bigint, %(kind)s::text, %(step_id)s::text, %(attempt)s::integer,
+    %(body)s::jsonb
+FROM held
+ON CONFLICT (run_id, fence, n) DO UPDATE SET kind = j.kind
+WHERE (j.kind, j.step_id, j.attempt, j.body)
+    IS NOT DISTINCT FROM (excluded.kind, excluded.step_id, excluded.attempt, excluded.body)
+RETURNING n;
+
+-- name: read_journal
+SELECT run_id, fence, n, kind, step_id, attempt, body, at FROM surestep.journal WHERE run_id = %s ORDER BY fence, n;
+
+-- name: find_row
+SELECT run_id, fence, n, kind, step_id, attempt, body, at FROM surestep.journal
+WHERE run_id = %s AND fence = %s AND n = %s;
+
+-- name: lock_lease
+SELECT fence FROM surestep.leases WHERE run_id = %s FOR UPDATE;
+
+-- ---------------------------------------------------------------- leases
+
+-- name: own_session
+SELECT pid AS backend_pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid();
+
+-- name: listen_for_cancel
+LISTEN surestep_cancel;
+
+-- name: acquire_lease
+-- Free is a lease without owner, one that has expired, one of this very session whose answer was lost, and one whose
+-- session is gone. A start of the server ends all sessions, so for one lease length after it that says nothing. The
+-- start time of another role's session can be hidden; then its process number alone counts as living.
+WITH free AS (
+    SELECT run_id, owner FROM surestep.leases l
+    WHERE run_id = %(run_id)s AND (
+        owner IS NULL
+        OR expires_at <= clock_timestamp()
+        OR (backend_pid = %(backend_pid)s AND backend_start = %(backend_start)s)
+        OR (
+            pg_postmaster_start_time() + make_interval(secs => %(length_s)s) < clock_timestamp()
+            AND NOT EXISTS (
+                SELECT FROM pg_stat_activity a
+                WHERE a.pid = l.backend_pid AND (a.backend_start IS NULL OR a.backend_start = l.backend_start)
+            )
+        )
+    )
+    FOR NO KEY UPDATE
+)
+UPDATE surestep.leases l
+SET fence = l.fence + 1, owner = %(owner)s, backend_pid = %(backend_pid)s, backend_start = %(backend_start)s,
+    expires_at = clock_timestamp() + make_interval(secs => %(length_s)s)
+FROM free WHERE l.run_id = free.run_id
+RETURNING l.fence, l.cancel_requested, free.owner AS taken_from;
+
+-- name: lease_state
+SELECT owner, extract(epoch FROM expires_at - clock_timestamp())::float8 AS left_s
+FROM surestep.leases WHERE run_id = %(run_id)s;
+
+-- name: renew_leases
+-- Rows are locked in the order in which the journal locks them: two statements that want several never wait in a ring.
+WITH held AS (
+    SELECT l.run_id, l.fence
+    FROM surestep.leases l JOIN unnest(%(run_id)s::text[], %(fence)s::bigint[]) AS h (run_id, fence) USING (run_id, fence)
+    WHERE l.owner IS NOT NULL
+    ORDER BY l.run_id FOR NO KEY UPDATE OF l
+)
+UPDATE surestep.leases l
+SET expires_at = clock_timestamp() + make_interval(secs => %(length_s)s),
+    backend_pid = %(backend_pid)s, backend_start = %(backend_start)s
+FROM held WHERE l.run_id = held.run_id
+RETURNING l.run_id, l.fence, l.cancel_requested;
+
+-- name: release_lease
+-- Rule 20: FOR SHARE reads an approval as it is after any decision under way, whatever this statement's snapshot says.
+WITH held AS (
+    SELECT run_id FROM surestep.leases
+    WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner IS NOT NULL FOR NO KEY UPDATE
+), listed AS MATERIALIZED (
+    SELECT status FROM surestep.approvals WHERE approval_id = ANY (%(unless_decided)s::text[]) FOR SHARE
+), let_go AS (
+    UPDATE surestep.leases l SET owner = NULL, backend_pid = NULL, backend_start = NULL, expires_at = NULL
+    FROM held WHERE l.run_id = held.run_id AND NOT EXISTS (SELECT FROM listed WHERE status <> 'pending')
+    RETURNING l.run_id
+)
+SELECT EXISTS (SELECT FROM let_go) AS released FROM held;
+
+-- name: request_cancel
+WITH asked AS (
+    UPDATE surestep.leases SET cancel_requested = true WHERE run_id = %(run_id)s
+    RETURNING run_id, CASE WHEN expires_at > clock_timestamp() THEN owner END AS owner
+)
+SELECT owner, pg_notify('surestep_cancel', run_id) FROM asked;
+
+-- ---------------------------------------------------------------- runs
+
+-- name: create_run
+WITH created AS (
+    INSERT INTO surestep.runs (run_id, thread_id, tenant, request_id, goal, input, input_sha256, status, summary)
+    VALUES (
+        %(run_id)s, %(thread_id)s, %(tenant)s, %(request_id)s, %(goal)s, %(input)s::jsonb, %(input_sha256)s, %(status)s,
+        %(summary)s::jsonb
+    )
+    ON CONFLICT (tenant, request_id) DO NOTHING
+    RETURNING *
+), leased AS (
+    INSERT INTO surestep.leases (run_id) SELECT run_id FROM created
+)
+SELECT * FROM created;
+
+-- name: run_of_request
+SELECT * FROM surestep.runs WHERE tenant = %s AND request_id = %s;
+
+-- name: run_by_id
+SELECT * FROM surestep.runs WHERE run_id = %s;
+
+-- name: latest_run
+SELECT * FROM surestep.runs WHERE thread_id = %s ORDER BY created_at DESC, run_id DESC LIMIT 1;
+
+-- name: newest_runs
+SELECT * FROM surestep.runs ORDER BY created_at DESC, run_id DESC LIMIT %s;
+
+-- name: set_run_status
+WITH held AS (
+    SELECT run_id FROM surestep.leases
+    WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner IS NOT NULL FOR SHARE
+)
+UPDATE surestep.runs r
+SET status = %(status)s, summary = %(summary)s::jsonb, ended_at = CASE WHEN %(ended)s THEN clock_timestamp() END
+FROM held WHERE r.run_id = held.run_id
+RETURNING r.run_id;
+
+-- ---------------------------------------------------------------- approvals
+
+-- name: record_approvals
+INSERT INTO surestep.approvals AS a (approval_id, run_id, thread_id, step_id, args_sha256, request, expires_at)
+SELECT r ->> 'approval_id', r ->> 'run_id', r ->> 'thread_id', r ->> 'step_id', r ->> 'args_sha256', r,
+    (r ->> 'expires_at')::timestamptz
+FROM jsonb_array_elements(%s::jsonb) AS r
+ON CONFLICT (approval_id) DO UPDATE SET status = 'pending', request = excluded.request, expires_at = excluded.expires_at
+WHERE a.status = 'withdrawn';
+
+-- name: decide_approval
+UPDATE surestep.approvals
+SET status = %(status)s, decision = %(decision)s::jsonb, decided_by = %(by)s, decided_at = clock_timestamp()
+WHERE approval_id = %(approval_id)s AND status = 'pending'
+    AND (expires_at IS NULL OR expires_at > clock_timestamp())
+    AND (%(args_sha256)s::text IS NULL OR args_sha256 = %(args_sha256)s::text)
+RETURNING request;
+
+-- name: approvals_of_run
+SELECT request, decision, decided_by, decided_at,
+    CASE WHEN status = 'pending' AND expires_at <= clock_timestamp() THEN 'expired' ELSE status END AS status
+FROM surestep.approvals WHERE run_id = %s ORDER BY created_at, approval_id;
+
+-- name: approval_by_id
+SELECT request, decision, decided_by, decided_at,
+    CASE WHEN status = 'pending' AND expires_at <= clock_timestamp() THEN 'expired' ELSE status END AS status
+FROM surestep.approvals WHERE approval_id = %s;
+
+-- name: pending_approvals
+SELECT request FROM surestep.approvals
+WHERE status = 'pending' AND (expires_at IS NULL OR expires_at > clock_timestamp())
+    AND (%(thread_id)s::text IS NULL OR thread_id = %(thread_id)s::text)
+ORDER BY created_at, approval_id;
+
+-- name: withdraw_approvals
+UPDATE surestep.approvals SET status = 'withdrawn' WHERE approval_id = ANY (%s::text[]) AND status = 'pending'
+RETURNING approval_id;
+
+-- name: expire_approvals
+UPDATE surestep.approvals SET status = 'expired', decided_at = clock_timestamp()
+WHERE status = 'pending' AND expires_at <= clock_timestamp()
+RETURNING request;
+
+-- ---------------------------------------------------------------- tool stores
+
+-- name: tool_settings
+SELECT tool, settings FROM surestep.tool_settings;
+
+-- name: set_tool_settings
+INSERT INTO surestep.tool_settings (tool, settings, updated_by) VALUES (%s, %s::jsonb, %s)
+ON CONFLICT (tool) DO UPDATE
+SET settings = excluded.settings, updated_by = excluded.updated_by, updated_at = clock_timestamp();
+
+-- name: breaker
+SELECT state FROM surestep.tool_breakers WHERE tool = %s;
+
+-- name: breakers
+SELECT tool, state FROM surestep.tool_breakers;
+
+-- name: first_breaker
+INSERT INTO surestep.tool_breakers (tool, state) VALUES (%s, %s::jsonb) ON CONFLICT DO NOTHING;
+
+-- name: swap_breaker
+UPDATE surestep.tool_breakers SET state = %s::jsonb, updated_at = clock_timestamp()
+WHERE tool = %s AND state = %s::jsonb;
+
+-- name: cached
+SELECT value, extract(epoch FROM clock_timestamp() - stored_at)::float8 AS age_s
+FROM surestep.tool_cache WHERE key = %s AND expires_at > clock_timestamp();
+
+-- name: cache
+INSERT INTO surestep.tool_cache (key, tool, value, expires_at)
+VALUES (%s, %s, %s::jsonb, clock_timestamp() + make_interval(secs => %s))
+ON CONFLICT (key) DO UPDATE SET tool = excluded.tool, value = excluded.value,
+    stored_at = clock_timestamp(), expires_at = excluded.expires_at;
+
+-- name: prune_cache
+DELETE FROM surestep.tool_cache WHERE expires_at <= clock_timestamp();

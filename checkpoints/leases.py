@@ -1,0 +1,209 @@
+"""Leases: one owner per run, by a fence that only grows; taken over when its time is up or its session is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from checkpoints.background import stop
+from checkpoints.database import Database
+from checkpoints.presence import Presence
+from checkpoints.queries import QUERIES
+from plans.errors import DatabaseUnavailable, RunBusy, UnknownThread
+
+LEASE_S = 30.0
+"""Length of a lease. Long enough for a restart of the database, short enough to wait for a dead worker."""
+
+_RENEWALS_PER_LEASE = 3
+_RETRIES_PER_RENEWAL = 10
+
+
+@dataclass(slots=True, eq=False)
+class Lease:
+    """A run that this process drives, for as long as it is `alive`. Live: renewals move the bound.
+
+    `valid_until` is on this process's monotonic clock and counts from when the last renewal was *sent*, so it ends
+    before the database's own expiry does (rule 4). `taken_from` names the owner that was replaced, if one was.
+    `cancel` is set once somebody asked to cancel the run.
+    """
+
+    run_id: str
+    fence: int
+    owner: str
+    valid_until: float
+    taken_from: str | None = None
+    cancel: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def alive(self, now_monotonic: float) -> bool:
+        """Whether this owner may still start things at this instant of `time.monotonic()`."""
+        return now_monotonic < self.valid_until
+
+
+class Leases:
+    """The leases of one process, renewed by a task of their own while `async with` lasts.
+
+    They name a database session that lives as long: when it is gone, another worker need not wait for the expiry,
+    except within one lease length of a start of the server, which ends every session (rule 4). `direct_url` is the
+    server's own address where `database` goes through a pgbouncer.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        length_s: float = LEASE_S,
+        direct_url: str | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._length_s = length_s
+        self._monotonic = monotonic
+        self._held: dict[str, Lease] = {}
+        self._claiming: set[str] = set()
+        self._presence = Presence(direct_url or database.url, on_cancel=self._told_to_cancel)
+        self._renewals: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._presence.open()
+        self._renewals = asyncio.create_task(self._keep_renewing(), name="lease renewals")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let go of what is still held. Where the database is gone, the leases expire by themselves."""
+        try:
+            await stop(self._renewals)
+            for lease in list(self._held.values()):
+                await self.release(lease)
+        except DatabaseUnavailable:
+            self._held.clear()
+        finally:
+            await self._presence.close()
+
+    async def acquire(self, run_id: str, owner: str) -> Lease:
+        """Become the run's owner: the fence is raised, and that committed, before this returns.
+
+        Read the journal afterwards, in a new statement: no row of an earlier owner can follow then (rule 1). `owner`
+        tells people who it is, such as "host:pid". Raises RunBusy while another owner lives (also one in this process),
+        UnknownThread for a run that does not exist.
+        """
+        if run_id in self._held or run_id in self._claiming:
+            raise RunBusy(f"run {run_id} is already being driven by this process ({owner}); wait for it, or cancel it")
+        self._claiming.add(run_id)
+        try:
+            return await self._claim(run_id, owner)
+        finally:
+            self._claiming.discard(run_id)
+
+    async def renew(self) -> None:
+        """Renew all leases held, in one statement. One that another worker took is no longer alive afterwards."""
+        held = list(self._held.values())
+        if not held:
+            return
+        session = await self._presence.session()
+        sent = self._monotonic()
+        renewed = await self._database.fetch(
+            QUERIES["renew_leases"],
+            {
+                "run_id": [lease.run_id for lease in held],
+                "fence": [lease.fence for lease in held],
+                "length_s": self._length_s,
+                **session,
+            },
+        )
+        flags = {(row["run_id"], row["fence"]): row["cancel_requested"] for row in renewed}
+        for lease in held:
+            self._renewed(lease, sent, flags.get((lease.run_id, lease.fence)))
+
+    async def release(self, lease: Lease, *, unless_decided: Sequence[str] = ()) -> bool:
+        """Stop owning the run; True when nobody is owner now or somebody else is.
+
+        An owner that pauses names the approvals it waits for: if one of them is decided (or withdrawn) it stays owner
+        and gets False, in the statement that would have released. So a decision finds either an owner that goes on by
+        itself or none (rule 20): who decides looks for the owner after the decision is committed.
+        """
+        answer = await self._database.fetch(
+            QUERIES["release_lease"],
+            {"run_id": lease.run_id, "fence": lease.fence, "unless_decided": list(unless_decided)},
+        )
+        if answer and not answer[0]["released"]:
+            return False
+        self._lost(lease)
+        return True
+
+    async def request_cancel(self, run_id: str) -> str | None:
+        """Ask whoever drives the run to cancel it; the owner who was told, or None when nobody drives it.
+
+        The wish stays on the lease row: an owner learns of it at once, by its next journal row or by its next renewal,
+        and whoever drives the run next sees it too. UnknownThread for no such run.
+        """
+        if not (answer := await self._database.fetch(QUERIES["request_cancel"], {"run_id": run_id})):
+            raise _unknown(run_id)
+        owner: str | None = answer[0]["owner"]
+        return owner
+
+    async def _claim(self, run_id: str, owner: str) -> Lease:
+        session = await self._presence.session()
+        sent = self._monotonic()
+        claim = {"run_id": run_id, "owner": owner, "length_s": self._length_s, **session}
+        if not (taken := await self._database.fetch(QUERIES["acquire_lease"], claim)):
+            raise await self._busy(run_id)
+        lease = Lease(run_id, taken[0]["fence"], owner, sent + self._length_s, taken[0]["taken_from"])
+        if taken[0]["cancel_requested"]:
+            lease.cancel.set()
+        self._held[run_id] = lease
+        return lease
+
+    async def _busy(self, run_id: str) -> Exception:
+        found = await self._database.fetch(QUERIES["lease_state"], {"run_id": run_id})
+        if not found:
+            return _unknown(run_id)
+        left = math.ceil(max(found[0]["left_s"] or 0.0, 0.0))
+        return RunBusy(
+            f"run {run_id} is being driven by {found[0]['owner'] or 'a worker that has just stopped'}; if that worker "
+            f"is dead, the run can be taken over in {left} s at the latest, so wait or try again then"
+        )
+
+    async def _keep_renewing(self) -> None:
+        import psycopg
+
+        usual = pause = self._length_s / _RENEWALS_PER_LEASE
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._presence.renewed.wait()
+            self._presence.renewed.clear()
+            try:
+                await self.renew()
+                pause = usual
+            except (DatabaseUnavailable, psycopg.Error):
+                pause = usual / _RETRIES_PER_RENEWAL
+
+    def _renewed(self, lease: Lease, sent: float, cancel_requested: bool | None) -> None:
+        """Take the answer to a renewal in; None: the lease is not this owner's any more."""
+        if cancel_requested is None:
+            self._lost(lease)
+        elif self._held.get(lease.run_id) is lease:  # it was not released while the answer was on its way
+            lease.valid_until = sent + self._length_s
+            if cancel_requested:
+                lease.cancel.set()
+
+    def _lost(self, lease: Lease) -> None:
+        lease.valid_until = -math.inf
+        if self._held.get(lease.run_id) is lease:
+            del self._held[lease.run_id]
+
+    def _told_to_cancel(self, run_id: str) -> None:
+        if (lease := self._held.get(run_id)) is not None:
+            lease.cancel.set()
+
+
+def _unknown(run_id: str) -> UnknownThread:
+    return UnknownThread(f"there is no run {run_id}; `surestep runs` lists those there are")

@@ -1,0 +1,83 @@
+"""What tools share between workers: settings, breaker states, cached results. By shape they fit the tools' ports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from checkpoints.database import Database
+from checkpoints.jsonb import jsonb
+from checkpoints.queries import QUERIES
+from plans.values import JSON
+
+FRESH_S = 2.0
+"""How old what a worker knows of the settings may be: one query then serves all calls of two seconds."""
+
+
+class PostgresSettings:
+    """What was changed about tools while running, by tool. Another worker's change is seen within two seconds."""
+
+    def __init__(self, database: Database, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._database = database
+        self._monotonic = monotonic
+        self._known: dict[str, dict[str, JSON]] = {}
+        self._known_until = 0.0
+
+    async def get(self, tool: str) -> Mapping[str, JSON]:
+        """The changes, possibly two seconds old; empty where nothing was changed."""
+        asked = self._monotonic()
+        if asked >= self._known_until:
+            self._known = await self.get_all()
+            self._known_until = asked + FRESH_S
+        return self._known.get(tool, {})
+
+    async def get_all(self) -> dict[str, dict[str, JSON]]:
+        """All changes by tool, as they are now."""
+        return {row["tool"]: row["settings"] for row in await self._database.fetch(QUERIES["tool_settings"])}
+
+    async def set(self, tool: str, settings: Mapping[str, JSON], by: str) -> None:
+        """Replace a tool's changes; `by` says who did."""
+        await self._database.execute(QUERIES["set_tool_settings"], (tool, jsonb(dict(settings)), by))
+        self._known_until = 0.0
+
+
+class PostgresBreakers:
+    """The breakers' states, one JSON object per tool."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def load(self, tool: str) -> dict[str, JSON] | None:
+        """The tool's state; None where nothing was ever stored."""
+        found = await self._database.fetch(QUERIES["breaker"], (tool,))
+        return dict(found[0]["state"]) if found else None
+
+    async def load_all(self) -> dict[str, dict[str, JSON]]:
+        """Every stored state by tool."""
+        return {row["tool"]: row["state"] for row in await self._database.fetch(QUERIES["breakers"])}
+
+    async def swap(self, tool: str, old: dict[str, JSON] | None, new: dict[str, JSON]) -> bool:
+        """Store `new` if the state is still `old` (None: nothing stored yet); False, and nothing stored, if not."""
+        if old is None:
+            return bool(await self._database.execute(QUERIES["first_breaker"], (tool, jsonb(new))))
+        return bool(await self._database.execute(QUERIES["swap_breaker"], (jsonb(new), tool, jsonb(old))))
+
+
+class PostgresCache:
+    """Results of reads by key. Ages and expiry count in the database's time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, key: str) -> tuple[JSON, float] | None:
+        """The stored value and its age in seconds; None when there is none, or it has expired."""
+        found = await self._database.fetch(QUERIES["cached"], (key,))
+        return (found[0]["value"], found[0]["age_s"]) if found else None
+
+    async def put(self, key: str, tool: str, value: JSON, ttl_s: float) -> None:
+        """Keep a value for `ttl_s` seconds. ValueError for one that cannot be stored."""
+        await self._database.execute(QUERIES["cache"], (key, tool, jsonb(value), ttl_s))
+
+    async def prune(self) -> int:
+        """Delete what has expired; gives how many entries."""
+        return await self._database.execute(QUERIES["prune_cache"])
