@@ -198,52 +198,55 @@ def test_the_local_folder_may_be_a_path_or_a_file_url(tmp_path: Path) -> None:
     assert files_at((tmp_path / "a b").as_uri()).read(sha256) == body
 
 
-class TestBucket:
-    """The same promises where fsspec leads, against a real S3 server of moto's."""
+@pytest.fixture(scope="module")
+def s3_server() -> Iterator[None]:
+    """A real S3 server of moto's, for all tests of this file."""
+    from moto.server import ThreadedMotoServer
 
-    @pytest.fixture(scope="class")
-    def server(self) -> Iterator[None]:
-        from moto.server import ThreadedMotoServer
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "k")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        S3FileSystem().mkdir("results")
+        yield
+    server.stop()
 
-        server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-        server.start()
-        host, port = server.get_host_and_port()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("AWS_ACCESS_KEY_ID", "k")
-            patch.setenv("AWS_SECRET_ACCESS_KEY", "s")
-            patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-            patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-            S3FileSystem().mkdir("results")
-            yield
-        server.stop()
 
-    @pytest.fixture
-    def bucket(self, server: None, request: pytest.FixtureRequest) -> str:
-        return f"s3://results/{request.node.name}"
+@pytest.fixture
+def bucket(s3_server: None, request: pytest.FixtureRequest) -> str:
+    """URL of a place in a bucket, for one test."""
+    return f"s3://results/{request.node.name}"
 
-    async def test_a_large_body_lives_in_the_bucket(self, bucket: str, database: Database) -> None:
-        """Put and get through S3, under the prefix and the hash's name."""
-        await add_run(database, "r1")
-        store = ArtifactStore(database, bucket)
-        stored = await store.put("r1", LARGE, "text/plain")
-        assert S3FileSystem().find(bucket) == [f"{bucket}/{place_of(stored.sha256)}".removeprefix("s3://")]
-        assert await store.get("r1", stored.output_ref) == LARGE
 
-    async def test_a_lost_object_is_a_missing_artifact(self, bucket: str, database: Database) -> None:
-        """An object somebody deleted is told by its URL."""
-        await add_run(database, "r1")
-        store = ArtifactStore(database, bucket)
-        stored = await store.put("r1", LARGE, "text/plain")
-        S3FileSystem().rm_file(f"{bucket}/{place_of(stored.sha256)}")
-        with pytest.raises(ArtifactMissing, match="s3://results"):
-            await store.get("r1", stored.output_ref)
+async def test_a_large_body_lives_in_the_bucket(bucket: str, database: Database) -> None:
+    """Put and get through S3, under the prefix and the hash's name."""
+    await add_run(database, "r1")
+    store = ArtifactStore(database, bucket)
+    stored = await store.put("r1", LARGE, "text/plain")
+    assert S3FileSystem().find(bucket) == [f"{bucket}/{place_of(stored.sha256)}".removeprefix("s3://")]
+    assert await store.get("r1", stored.output_ref) == LARGE
 
-    async def test_a_bucket_that_does_not_exist_is_told_by_its_url(self, bucket: str, database: Database) -> None:
-        """No bucket, no artifact: StorageUnavailable, and nothing is recorded."""
-        await add_run(database, "r1")
-        with pytest.raises(StorageUnavailable, match="s3://nowhere"):
-            await ArtifactStore(database, "s3://nowhere/x").put("r1", LARGE, "text/plain")
-        assert await database.fetch("SELECT 1 FROM surestep.artifacts") == []
+
+async def test_a_lost_object_is_a_missing_artifact(bucket: str, database: Database) -> None:
+    """An object somebody deleted is told by its URL."""
+    await add_run(database, "r1")
+    store = ArtifactStore(database, bucket)
+    stored = await store.put("r1", LARGE, "text/plain")
+    S3FileSystem().rm_file(f"{bucket}/{place_of(stored.sha256)}")
+    with pytest.raises(ArtifactMissing, match="s3://results"):
+        await store.get("r1", stored.output_ref)
+
+
+async def test_a_bucket_that_does_not_exist_is_told_by_its_url(bucket: str, database: Database) -> None:
+    """No bucket, no artifact: StorageUnavailable, and nothing is recorded."""
+    await add_run(database, "r1")
+    with pytest.raises(StorageUnavailable, match="s3://nowhere"):
+        await ArtifactStore(database, "s3://nowhere/x").put("r1", LARGE, "text/plain")
+    assert await database.fetch("SELECT 1 FROM surestep.artifacts") == []
 
 
 async def test_a_place_that_fsspec_does_not_know_is_told(database: Database) -> None:
