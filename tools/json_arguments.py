@@ -70,6 +70,10 @@ class SchemaArguments:
         """The values as they came: a JSON schema makes no types."""
         return dict(args)
 
+    def comparable(self, args: Mapping[str, JSON]) -> dict[str, Any]:
+        """The values as they came."""
+        return dict(args)
+
     @cached_property
     def _validator(self) -> Validator:
         from jsonschema.validators import Draft202012Validator, validator_for

@@ -41,6 +41,10 @@ class Arguments(Protocol):
         """The values to call with, of arguments without problems."""
         ...
 
+    def comparable(self, args: Mapping[str, JSON]) -> dict[str, Any]:
+        """The arguments as conditions see them: JSON, except that Decimals are numbers."""
+        ...
+
     def fault(self) -> str | None:
         """What is wrong with the declaration itself."""
         ...

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, to_jsonable_python
 
 from plans.values import JSON, Path
 from tools.problems import Problem, kind_of, scrubbed, unknown, within
@@ -52,6 +53,15 @@ class TypedArguments:
         values = {parameter: getattr(made, field) for field, parameter in self._parameters.items()}
         return {**(made.model_extra or {}), **values} if self.open else values
 
+    def comparable(self, args: Mapping[str, JSON]) -> dict[str, Any]:
+        """The arguments by the names a caller uses, as JSON with Decimals as numbers; as they came if they have
+        problems."""
+        try:
+            made = self._validated(args)
+        except ValidationError:
+            return dict(args)
+        return {name: _comparable(value) for name, value in made.model_dump(by_alias=True).items()}
+
     def _validated(self, args: Mapping[str, JSON]) -> BaseModel:
         return self._model.model_validate_json(json.dumps(args), strict=True, extra=self._extra)  # type: ignore[arg-type]
 
@@ -61,6 +71,14 @@ class TypedArguments:
             return []
         known = self.names
         return [((name,), unknown(name, sorted(known))) for name in args if name not in known]
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _comparable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_comparable(item) for item in value]
+    return value if isinstance(value, Decimal) else to_jsonable_python(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,52 @@
+"""A safeguarded call: the layers, in the order in which a call passes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from plans.values import JSON
+from tools.breaker import break_circuit
+from tools.cache import use_cache
+from tools.context import ToolContext
+from tools.deadline import hold_deadline
+from tools.limiter import limit
+from tools.normalise import call_tool
+from tools.outcome import Call, CallFailure, Layer, Outcome, Proceed, Success
+from tools.permission import check_permission
+from tools.ports import Ports
+from tools.retry import retry_transport
+from tools.rules import check_rules
+from tools.settings import as_changed
+from tools.tool import Tool
+
+__all__ = ["CallFailure", "Outcome", "Success", "call"]
+
+
+def chain(*layers: Layer) -> Proceed:
+    """The first layer around the second, and so on, around the call of the tool itself."""
+    proceed: Proceed = call_tool
+    for layer in reversed(layers):
+        proceed = _around(layer, proceed)
+    return proceed
+
+
+def _around(layer: Layer, proceed: Proceed) -> Proceed:
+    return lambda call: layer(call, proceed)
+
+
+# Retries stand outside of breaker and limiter: the breaker counts calls, and nothing is held while waiting.
+_safeguarded = chain(check_permission, check_rules, use_cache, retry_transport, break_circuit, limit, hold_deadline)
+
+
+async def call(
+    tool: Tool, args: Mapping[str, JSON], ctx: ToolContext, ports: Ports, *, role: str | None = None
+) -> Outcome:
+    """Call a tool with resolved arguments. Whatever the tool does, this ends at `ctx.deadline`, give or take 50 ms,
+    with a Success or a CallFailure; only cancellation and LangGraph's control flow come out as exceptions."""
+    began = ports.clock.monotonic()
+    current = await as_changed(tool, ports.settings)
+    outcome = await _safeguarded(Call(current, current.spec, args, ctx, ports, role))
+    if isinstance(outcome, Success):
+        return replace(outcome, elapsed_s=ports.clock.monotonic() - began)
+    return outcome

@@ -1,0 +1,76 @@
+"""How a safeguarded call ends, and what its layers hand to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from plans.failure import Failure
+from plans.values import JSON
+from tools.context import ToolContext
+from tools.ports import Ports
+from tools.spec import ToolSpec
+from tools.tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A result. `degraded` says where it comes from when it is not the tool's own answer to this call (None: it is);
+    `elapsed_s` is the time of the whole call, waits and retries included."""
+
+    value: JSON
+    degraded: str | None = None
+    elapsed_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailure:
+    """A failure, and beside it the raw error text, which belongs into an artifact and nowhere else. `called` is False
+    where the function was never reached; `in_doubt` is True where an effect may have happened all the same."""
+
+    failure: Failure
+    raw: str = ""
+    called: bool = True
+    in_doubt: bool = False
+
+
+Outcome = Success | CallFailure
+
+
+def _nothing() -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call on its way through the layers. `spec` is the tool's, with what was changed while running. Whoever
+    starts the work calls `ended` once when the work has really ended, however long after the answer that is."""
+
+    tool: Tool
+    spec: ToolSpec
+    args: Mapping[str, JSON]
+    ctx: ToolContext
+    ports: Ports
+    role: str | None = None
+    ended: Callable[[], None] = _nothing
+
+
+Proceed = Callable[[Call], Awaitable[Outcome]]
+Layer = Callable[[Call, Proceed], Awaitable[Outcome]]
+
+
+def refused(call: Call, code: str, message: str, delay_s: float | None = None) -> CallFailure:
+    """A failure of a call that was not made."""
+    return CallFailure(failure(call, code, message, delay_s), called=False)
+
+
+def failure(call: Call, code: str, message: str, delay_s: float | None = None) -> Failure:
+    """A failure of this call."""
+    return Failure(
+        code=code,
+        message=message,
+        step_id=call.ctx.step_id,
+        tool=call.tool.name,
+        attempt=call.ctx.attempt,
+        delay_s=delay_s,
+    )
