@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 Currency = Literal["EUR", "USD", "CNY", "JPY"]
 Language = Literal["en", "zh"]
@@ -16,8 +16,6 @@ ReturnReason = Literal["damaged", "wrong_item", "not_wanted", "arrived_late"]
 RefundState = Literal["none", "partial", "full"]
 Period = Literal["this_week", "last_week", "this_month", "last_month"]
 Priority = Literal["low", "normal", "high", "urgent"]
-
-OrderId = Annotated[str, Field(pattern=r"^[Aa][0-9]{3,9}$", description="order number such as A1234")]
 
 
 class _Frozen(BaseModel):
