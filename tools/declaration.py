@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from tools import langchain
 from tools.callee import Callee, Scope, Unusable, description_of, name_of, read
 from tools.output import Result
+from tools.probing import probing_tool
 from tools.problems import kind_of
 from tools.schema import Arguments, of_declaration, of_model, of_signature
 from tools.spec import ToolSpec
@@ -50,6 +51,7 @@ class Declaration:
         )
         if not faults:
             more += _isolation_faults(spec, isolation)
+        more += _probe_faults(spec, self.probe)
         tool = Tool(spec, arguments, result, callee, toolkit=self.toolkit, undo=self.undo, probe=self.probe)
         return tool, [f"tool {name!r} {fault}" for fault in faults + more]
 
@@ -117,6 +119,18 @@ def _sentence(problem: Mapping[str, Any]) -> str:
     given = problem["input"]
     shown = repr(given) if isinstance(given, str | int | float | bool | None) else kind_of(given)
     return f"has {place}={shown}: {problem['msg'].removeprefix('Input ').removeprefix('Value error, ')}"
+
+
+def _probe_faults(spec: ToolSpec, probe: Probe | None) -> list[str]:
+    if probe is None:
+        return []
+    if spec.effect == "read":
+        return ["only reads, so there is nothing for a probe to find out"]
+    try:
+        probing_tool(spec.name, probe, spec.timeout_s)
+    except Unusable as error:
+        return [str(error)]
+    return []
 
 
 def _isolation_faults(spec: ToolSpec, possible: str) -> list[str]:

@@ -12,6 +12,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from plans.failure import ToolFailure
 from plans.values import JSON, dotted, unclean
 from tools.callee import NOTHING, Unusable
+from tools.typed_arguments import PlainSchema
 
 _EMPTY: tuple[JSON, ...] = (None, "", [], {})
 
@@ -30,7 +31,7 @@ class Result:
             return
         try:
             self._adapter = TypeAdapter(returns)
-            self.schema = self._adapter.json_schema(mode="serialization", by_alias=True)
+            self.schema = self._adapter.json_schema(mode="serialization", schema_generator=PlainSchema)
         except (PydanticUserError, PydanticSchemaGenerationError, PydanticUndefinedAnnotation, TypeError) as error:
             told = str(error).split("\n", maxsplit=1)[0]
             raise Unusable(f"returns something that JSON cannot hold: {told}") from None

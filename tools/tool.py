@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plans.failure import ToolFailure
+from plans.failure import Failure, ToolFailure
 from plans.values import JSON, Path, dotted
 from tools import isolation
 from tools.callee import Callee
@@ -23,8 +23,9 @@ Probe = Callable[..., Any]
 class Tool:
     """A callable with everything that is needed to plan, check and safeguard its calls.
 
-    `probe(key)` says what became of an effect with that idempotency key, `undo` takes an effect back; both may be
-    missing. `toolkit` is the name of the toolkit that it belongs to.
+    `probe(key)` says what became of an effect with that idempotency key: its result if it has happened, None if it has
+    not; it raises if it cannot tell. `undo` takes an effect back. Both may be missing. `toolkit` is the name of the
+    toolkit that it belongs to.
     """
 
     spec: ToolSpec
@@ -83,3 +84,13 @@ class Tool:
             raise ToolFailure("INVALID_ARGS", f"{self.name}: {'; '.join(f'{at} {said}' for at, said in problems)}")
         returned = await isolation.run(self.name, self.callee, self.arguments.typed(args), ctx)
         return self.result.stored(returned, never_empty=self.spec.never_empty)
+
+    async def ask_probe(self, key: str, ctx: ToolContext) -> JSON | Failure:
+        """What became of the effect with this key: its result, None if it has not happened, or the failure to find
+        out. A tool without a probe cannot tell."""
+        from tools.probing import ask
+
+        if self.probe is None:
+            said = f"{self.name} has no probe that could tell"
+            return Failure(code="UNKNOWN_OUTCOME", message=said, step_id=ctx.step_id, tool=self.name)
+        return await ask(self.name, self.probe, key, ctx, self.spec.timeout_s)

@@ -161,7 +161,7 @@ def _sentence(problem: _Located, known: Sequence[str]) -> str:
     return f"{said}, not {kind_of(details['input'])}" if details["type"].endswith("_type") else said
 
 
-class _PlainSchema(GenerateJsonSchema):
+class PlainSchema(GenerateJsonSchema):
     """JSON schema without titles made up from field names, and silent about defaults it cannot write."""
 
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
@@ -171,7 +171,7 @@ class _PlainSchema(GenerateJsonSchema):
 
 
 def _schema(model: type[BaseModel], *, open_: bool) -> dict[str, Any]:
-    schema = model.model_json_schema(by_alias=True, schema_generator=_PlainSchema, mode="validation")
+    schema = model.model_json_schema(by_alias=True, schema_generator=PlainSchema, mode="validation")
     schema.pop("title", None)
     schema.setdefault("properties", {})
     schema["additionalProperties"] = schema.get("additionalProperties", True) if open_ else False
