@@ -3,11 +3,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# No cache: pip's own lies in the home folder, outside the checkout.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-cache-dir
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 DEMO_GOAL := Find anomalous orders in this file and summarise them
 DEMO_FILE := examples/data/orders.csv
 WHEEL_CHECK := build/wheel-check
+
+# pip would keep a cache, and the time of its last look for a newer pip, in the home folder.
+export PIP_NO_CACHE_DIR := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -38,8 +41,8 @@ wheel-check: $(VENV)/.development ## build the wheel and use it from an empty en
 	rm -rf build
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir $(WHEEL_CHECK) .
 	$(PYTHON) -m venv $(WHEEL_CHECK)/venv
-	$(WHEEL_CHECK)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
-		--constraint constraints.txt $(WHEEL_CHECK)/surestep-*.whl
+	$(WHEEL_CHECK)/venv/bin/python -m pip install --quiet --constraint constraints.txt \
+		$(WHEEL_CHECK)/surestep-*.whl
 	mkdir $(WHEEL_CHECK)/empty
 	cd $(WHEEL_CHECK)/empty && ../venv/bin/surestep --help >/dev/null && ../venv/bin/surestep templates --json >/dev/null
 	cd $(WHEEL_CHECK)/empty && ../venv/bin/surestep run "$(DEMO_GOAL)" --file orders=$(abspath $(DEMO_FILE))
@@ -47,7 +50,7 @@ wheel-check: $(VENV)/.development ## build the wheel and use it from an empty en
 lock: ## write constraints.txt anew: the newest versions that pyproject.toml allows
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir ".[dev]"
+	build/lock/bin/python -m pip install --quiet ".[dev]"
 	@head -n 1 constraints.txt >build/lock/constraints.txt
 	@build/lock/bin/python -m pip freeze --exclude surestep | LC_ALL=C sort -f >>build/lock/constraints.txt
 	mv build/lock/constraints.txt constraints.txt
@@ -59,12 +62,12 @@ clean: ## remove what was set up, built or cached; .surestep, with its database 
 # The stamps say what was installed last, and are newer than what it was installed from.
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) (about half a minute, once)"
-	@$(INSTALL) --constraint constraints.txt --editable .
+	@$(INSTALL) --editable .
 	@touch $@
 
 $(VENV)/.development: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with the tools for tests (about a minute, once)"
-	@$(INSTALL) --constraint constraints.txt --editable ".[dev]"
+	@$(INSTALL) --editable ".[dev]"
 	@touch $(VENV)/.runtime $@
 
 $(BIN)/python:
