@@ -126,6 +126,7 @@ def _overrides(node: ast.AST) -> TypeGuard[Function]:
 
 
 def _asserts(node: ast.AST) -> bool:
-    if isinstance(node, ast.Assert):
+    """An assert, a call that checks, or a block whose entering and leaving is what is tested."""
+    if isinstance(node, ast.Assert | ast.With | ast.AsyncWith):
         return True
     return isinstance(node, ast.Call) and bool(_ASSERTING.search(ast.unparse(node.func)))
