@@ -14,7 +14,7 @@ from tools.normalise import call_tool
 from tools.outcome import Call, CallFailure
 from tools.output import Result
 from tools.schema import of_signature
-from tools.spec import ToolSpec
+from tools.spec import Isolation, ToolSpec
 from tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def probing_tool(name: str, probe: Probe, timeout_s: float) -> Tool:
     needed = [parameter.name for parameter in signature.parameters if parameter.default is NOTHING]
     if len(needed) != 1:
         raise Unusable("has a probe that takes something else than the idempotency key (and a ToolContext if it likes)")
-    isolation = "async" if callee.is_async else "thread"
+    isolation: Isolation = "async" if callee.is_async else "thread"
     spec = ToolSpec(name=name, effect="read", timeout_s=timeout_s, isolation=isolation)
     return Tool(spec, of_signature(signature), Result(), callee)
 

@@ -167,6 +167,7 @@ class PlainSchema(GenerateJsonSchema):
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 (the library's signature)
+        """Never: a name is its own title."""
         return False
 
 
