@@ -1,4 +1,5 @@
-# Everything a person does with this checkout. Nothing is written outside it; `make help` lists the targets.
+# Everything a person does with this checkout; `make help` lists the targets. Nothing is written outside it, but for the
+# account and the copy of its programs that the embedded PostgreSQL needs when root runs it (docs/adr/0002).
 
 PYTHON ?= python3
 VENV := .venv
