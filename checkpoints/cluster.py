@@ -9,6 +9,7 @@ characters, below a folder that only root may enter too.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import time
@@ -22,6 +23,7 @@ from plans.errors import DatabaseUnavailable, StorageUnavailable
 _HERE = "/proc/self/cwd"
 _SETTINGS = ("listen_addresses=", "unix_socket_directories=.", "cluster_name=surestep", "max_connections=200")
 _LOCALE = ("--encoding=UTF8", "--locale-provider=builtin", "--locale=C.UTF-8")
+_STAMP = re.compile(r"^\d{4}-\d\d-\d\d [\d:.]+ \S+ \[\d+\] ")
 _DISK_WORDS = ("No space left on device", "Read-only file system", "Disk quota exceeded")
 
 
@@ -121,7 +123,7 @@ def _answers(data: Path, port: int) -> bool:
 
 
 def _failure(data: Path, what: str, words: str) -> DatabaseUnavailable | StorageUnavailable:
-    told = f"the database in {data} {what}: {_telling(words)}"
+    told = f"the database in {data} {what}: {_telling(words).replace(_HERE, str(data))}"
     if any(word in words for word in _DISK_WORDS):
         return StorageUnavailable(f"{told}; free some space there, or choose another folder")
     return DatabaseUnavailable(f"{told}; or set SURESTEP_DATABASE_URL to a server of yours")
@@ -132,7 +134,10 @@ def _tail(log: Path) -> str:
 
 
 def _telling(words: str) -> str:
-    """The line of a program's output that says what is wrong."""
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
-    marks = (*_DISK_WORDS, "FATAL", "PANIC", "error:")
-    return next((line for mark in marks for line in lines if mark in line), lines[-1] if lines else "it says nothing")
+    """What a program's output says is wrong: the line with the strongest mark, and the one before that explains it."""
+    lines = [_STAMP.sub("", line).strip() for line in words.splitlines() if line.strip()]
+    for mark in (*_DISK_WORDS, "PANIC:", "FATAL:", "error:"):
+        for number, line in enumerate(lines):
+            if mark in line:
+                return "; ".join(lines[max(0, number - 1) : number + 1])
+    return lines[-1] if lines else "it says nothing"

@@ -28,7 +28,7 @@ from checkpoints.cluster import Cluster
 from plans.errors import DatabaseUnavailable, StorageUnavailable
 
 _LOG = logging.getLogger(__name__)
-_SOCKET_PATH_BYTES = 100  # unix sockets take 107 bytes on Linux, 103 elsewhere
+_FOLDER_BYTES = 85  # a socket's path has room for 107 bytes, of which its own name takes up to 16
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,13 @@ class EmbeddedServer:
                 fcntl.flock(users, fcntl.LOCK_SH)
                 with _plain_words(folder):
                     cluster = Cluster.at(folder / "postgres")
+                    reached_by = _short_enough(cluster.data)
                     if cluster.port() is None:
                         cluster.start()
                     port = cluster.port()
                 if port is None:
                     raise DatabaseUnavailable(f"the database in {cluster.data} was started and does not answer")
-                return cls(_url(cluster.data, port), cluster, users)
+                return cls(_url(reached_by, port), cluster, users)
             except BaseException:
                 os.close(users)
                 raise
@@ -107,11 +108,15 @@ def _plain_words(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _url(data: Path, port: int) -> str:
-    path = str(data)
-    if len(os.fsencode(path)) + len(f"/.s.PGSQL.{port}") > _SOCKET_PATH_BYTES or "," in path:
-        path = str(_short_link(data))
-    return f"postgresql://postgres@/postgres?host={quote(os.fsencode(path), safe='/')}&port={port}"
+def _url(reached_by: Path, port: int) -> str:
+    return f"postgresql://postgres@/postgres?host={quote(os.fsencode(reached_by), safe='/')}&port={port}"
+
+
+def _short_enough(data: Path) -> Path:
+    """A path to the data directory that a socket's name and a connection string can hold."""
+    if len(os.fsencode(data)) > _FOLDER_BYTES or "," in str(data):
+        return _short_link(data)
+    return data
 
 
 def _short_link(data: Path) -> Path:
