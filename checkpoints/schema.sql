@@ -1,0 +1,152 @@
+-- The schema that the migrations make, for reading; a test keeps it true. Not run.
+
+CREATE SCHEMA surestep;
+
+CREATE TABLE surestep.approvals (
+    approval_id text NOT NULL,
+    run_id text NOT NULL,
+    thread_id text NOT NULL,
+    step_id text NOT NULL,
+    args_sha256 text NOT NULL,
+    request jsonb NOT NULL,
+    status text DEFAULT 'pending'::text NOT NULL,
+    decision jsonb,
+    decided_by text,
+    decided_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone,
+    CONSTRAINT approvals_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'edited'::text, 'answered'::text, 'expired'::text, 'withdrawn'::text])))
+);
+
+CREATE TABLE surestep.artifacts (
+    run_id text NOT NULL,
+    output_ref text NOT NULL,
+    sha256 text NOT NULL,
+    size bigint NOT NULL,
+    media_type text NOT NULL,
+    body bytea,
+    location text,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT artifacts_check CHECK (((body IS NULL) <> (location IS NULL)))
+);
+
+CREATE TABLE surestep.journal (
+    run_id text NOT NULL,
+    fence bigint NOT NULL,
+    n bigint NOT NULL,
+    kind text NOT NULL,
+    step_id text,
+    attempt integer DEFAULT 0 NOT NULL,
+    body jsonb NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE surestep.leases (
+    run_id text NOT NULL,
+    fence bigint DEFAULT 0 NOT NULL,
+    owner text,
+    backend_pid integer,
+    backend_start timestamp with time zone,
+    expires_at timestamp with time zone,
+    cancel_requested boolean DEFAULT false NOT NULL
+);
+
+CREATE TABLE surestep.migrations (
+    name text NOT NULL,
+    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE surestep.runs (
+    run_id text NOT NULL,
+    thread_id text NOT NULL,
+    tenant text DEFAULT ''::text NOT NULL,
+    request_id text NOT NULL,
+    goal text NOT NULL,
+    input jsonb NOT NULL,
+    input_sha256 text NOT NULL,
+    status text DEFAULT 'running'::text NOT NULL,
+    summary jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'failed'::text, 'cancelled'::text, 'limited'::text])))
+);
+
+CREATE TABLE surestep.tool_breakers (
+    tool text NOT NULL,
+    state jsonb NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE surestep.tool_cache (
+    key text NOT NULL,
+    tool text NOT NULL,
+    value jsonb NOT NULL,
+    stored_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE surestep.tool_settings (
+    tool text NOT NULL,
+    settings jsonb NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_by text NOT NULL
+);
+
+CREATE TABLE surestep.toolkit_schemas (
+    toolkit text NOT NULL,
+    sha256 text NOT NULL,
+    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+ALTER TABLE ONLY surestep.approvals
+    ADD CONSTRAINT approvals_pkey PRIMARY KEY (approval_id);
+
+ALTER TABLE ONLY surestep.artifacts
+    ADD CONSTRAINT artifacts_pkey PRIMARY KEY (run_id, output_ref);
+
+ALTER TABLE ONLY surestep.journal
+    ADD CONSTRAINT journal_pkey PRIMARY KEY (run_id, fence, n);
+
+ALTER TABLE ONLY surestep.leases
+    ADD CONSTRAINT leases_pkey PRIMARY KEY (run_id);
+
+ALTER TABLE ONLY surestep.migrations
+    ADD CONSTRAINT migrations_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY surestep.runs
+    ADD CONSTRAINT runs_pkey PRIMARY KEY (run_id);
+
+ALTER TABLE ONLY surestep.runs
+    ADD CONSTRAINT runs_tenant_request_id_key UNIQUE (tenant, request_id);
+
+ALTER TABLE ONLY surestep.tool_breakers
+    ADD CONSTRAINT tool_breakers_pkey PRIMARY KEY (tool);
+
+ALTER TABLE ONLY surestep.tool_cache
+    ADD CONSTRAINT tool_cache_pkey PRIMARY KEY (key);
+
+ALTER TABLE ONLY surestep.tool_settings
+    ADD CONSTRAINT tool_settings_pkey PRIMARY KEY (tool);
+
+ALTER TABLE ONLY surestep.toolkit_schemas
+    ADD CONSTRAINT toolkit_schemas_pkey PRIMARY KEY (toolkit, sha256);
+
+CREATE INDEX approvals_by_run ON surestep.approvals USING btree (run_id);
+
+CREATE INDEX approvals_pending ON surestep.approvals USING btree (thread_id) WHERE (status = 'pending'::text);
+
+CREATE INDEX runs_by_age ON surestep.runs USING btree (created_at);
+
+CREATE INDEX runs_by_thread ON surestep.runs USING btree (thread_id, created_at);
+
+ALTER TABLE ONLY surestep.approvals
+    ADD CONSTRAINT approvals_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY surestep.artifacts
+    ADD CONSTRAINT artifacts_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY surestep.journal
+    ADD CONSTRAINT journal_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY surestep.leases
+    ADD CONSTRAINT leases_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
