@@ -1,0 +1,128 @@
+"""Takeover: when a run may be taken from its owner, and what the old owner can do afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from checkpoints.database import Database
+from checkpoints.journal import Journal
+from checkpoints.leases import Lease, Leases
+from checkpoints.runs import Runs
+from plans.errors import RunBusy, StaleOwner
+from tests.checkpoints.scenes import a_row, add_run, until
+
+LONG_AGO_S = 0.2
+"""A lease length that is over since the start of the tests' server."""
+
+
+async def expire(database: Database) -> None:
+    """All leases have run out."""
+    await database.execute("UPDATE surestep.leases SET expires_at = clock_timestamp()")
+
+
+async def lasting(database: Database) -> None:
+    """No lease runs out."""
+    await database.execute("UPDATE surestep.leases SET expires_at = clock_timestamp() + '1 hour'::interval")
+
+
+async def vanish(leases: Leases) -> None:
+    """The process is gone: its session ends, its tasks with it, and it releases nothing."""
+    assert leases._renewals is not None
+    leases._renewals.cancel()
+    await leases._presence.close()
+    leases._held.clear()
+
+
+async def test_a_run_whose_owner_let_the_time_run_out_is_taken_over(database: Database) -> None:
+    """The fence rises, the old owner's rows and status are refused, and its next renewal tells it so."""
+    record = await add_run(database)
+    async with Leases(database) as old, Leases(database) as new, Journal(database) as journal:
+        before = await old.acquire("r1", "host:1")
+        await journal.append(a_row(1, fence=before.fence))
+        await expire(database)
+        after = await new.acquire("r1", "host:2")
+        assert (after.fence, after.taken_from) == (before.fence + 1, "host:1")
+        with pytest.raises(StaleOwner):
+            await journal.append(a_row(2, fence=before.fence))
+        with pytest.raises(StaleOwner):
+            await Runs(database).set_status(record.run_id, before.fence, "done", {})
+        await old.renew()
+        assert not before.alive(time.monotonic())
+        assert after.alive(time.monotonic())
+        await journal.append(a_row(1, fence=after.fence))
+        assert [row.identity for row in await journal.read("r1")] == [("r1", 1, 1), ("r1", 2, 1)]
+
+
+async def test_a_run_whose_owner_s_session_is_gone_is_taken_over_at_once(database: Database) -> None:
+    """A killed worker makes nobody wait for its lease to run out."""
+    await add_run(database)
+    old = await Leases(database, length_s=LONG_AGO_S).__aenter__()
+    async with Leases(database, length_s=LONG_AGO_S) as new:
+        before = await old.acquire("r1", "host:1")
+        await lasting(database)
+        with pytest.raises(RunBusy):
+            await new.acquire("r1", "host:2")
+        await vanish(old)
+
+        async def taken() -> Lease | None:
+            try:
+                return await new.acquire("r1", "host:2")
+            except RunBusy:
+                return None  # the server takes a moment to notice the end of a session
+
+        await until(taken)
+        found = await database.fetch("SELECT owner, fence FROM surestep.leases")
+        assert found == [{"owner": "host:2", "fence": before.fence + 1}]
+
+
+async def test_after_a_start_of_the_server_a_missing_session_proves_nothing(database: Database) -> None:
+    """For one lease length after a restart living owners have lost their sessions too, and keep their runs."""
+    await add_run(database)
+    old = await Leases(database, length_s=86_400).__aenter__()
+    async with Leases(database, length_s=86_400) as new:
+        await old.acquire("r1", "host:1")
+        await vanish(old)
+        await asyncio.sleep(0.1)
+        with pytest.raises(RunBusy, match="driven by host:1"):
+            await new.acquire("r1", "host:2")
+
+
+async def test_a_lease_whose_answer_was_lost_can_be_taken_again_by_the_same_process(database: Database) -> None:
+    """A process that never heard that it had become owner is not locked out by itself."""
+    await add_run(database)
+    async with Leases(database) as leases:
+        unheard = await leases.acquire("r1", "host:1")
+        leases._held.clear()
+        again = await leases.acquire("r1", "host:1")
+        assert again.fence == unheard.fence + 1
+
+
+async def test_an_owner_that_slept_past_its_lease_goes_on_if_nobody_came(database: Database) -> None:
+    """A late renewal of a run that nobody took makes the owner alive again, with the same fence."""
+    await add_run(database)
+    now = [time.monotonic()]
+    async with Leases(database, monotonic=lambda: now[0]) as leases:
+        lease = await leases.acquire("r1", "host:1")
+        await expire(database)
+        now[0] += 60
+        assert not lease.alive(now[0])
+        await leases.renew()
+        assert lease.alive(now[0])
+        assert (await database.fetch("SELECT fence FROM surestep.leases"))[0]["fence"] == lease.fence
+
+
+async def test_all_connections_cut_at_once_cost_no_owner_its_run(database: Database) -> None:
+    """After the database drops everybody, as in a restart, owners, journal and renewals go on by themselves."""
+    await add_run(database)
+    async with Leases(database) as leases, Journal(database) as journal:
+        lease = await leases.acquire("r1", "host:1")
+        await journal.append(a_row(1))
+        cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+        await database.execute(f"{cut} AND pid <> pg_backend_pid()")
+        await journal.append(a_row(2))
+        await leases.renew()
+        assert lease.alive(time.monotonic())
+        assert [row.n for row in await journal.read("r1")] == [1, 2]
