@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tools.tabular.numbers import parse_number
-from tools.tabular.phrases import Note
+from tools.tabular.numerals import parse_number
+from tools.tabular.phrases import Note, note
 
 DELIMITERS = (",", ";", "\t", "|")
 LINE = "\x1fline"
@@ -52,17 +52,17 @@ def layout_of(records: Sequence[Record], header_line: int | None = None) -> Layo
         return Layout((), 0, 0, ())
     width = _usual_width([records[index][1] for index in filled])
     if header_line == 0:
-        return _without_header(records, filled[0], width)
+        return _without_header(filled[0], width)
     if header_line is None:
         header = next((index for index in filled[:_LONGEST_PREAMBLE] if not _is_preamble(records[index][1], width)), 0)
         if _is_row([records[index][1] for index in filled if index >= header]):
-            return _without_header(records, header, width)
+            return _without_header(header, width)
     else:
         header = next((index for index, (line, _) in enumerate(records) if line >= header_line), filled[0])
     line, cells = records[header]
-    names, notes = _names(cells, width)
+    names, notes = unique_names(cells, width)
     if skipped := [records[index][0] for index in filled if index < header]:
-        notes = (Note("preamble", lines=_span(skipped), header=line), *notes)
+        notes = (note("assumed_preamble", lines=_span(skipped), header=line), *notes)
     return Layout(names, line, header + 1, notes)
 
 
@@ -91,25 +91,27 @@ def _is_row(rows: Sequence[Sequence[str]]) -> bool:
     return any(typed(cell) and below and all(map(typed, below)) for cell, below in zip(first, columns, strict=True))
 
 
-def _without_header(records: Sequence[Record], first: int, width: int) -> Layout:
+def _without_header(first: int, width: int) -> Layout:
     names = tuple(f"column_{place}" for place in range(1, width + 1))
-    return Layout(names, 0, first, (Note("no_header", names=f"column_1 … column_{width}"),))
+    return Layout(names, 0, first, (note("assumed_no_header", names=f"column_1 … column_{width}"),))
 
 
-def _names(cells: Sequence[str], width: int) -> tuple[tuple[str, ...], tuple[Note, ...]]:
+def unique_names(cells: Sequence[str], width: int) -> tuple[tuple[str, ...], tuple[Note, ...]]:
     """Clean names, all different: `amount`, `amount_2`; `column_3` for an empty one."""
     trimmed = [_clean(cell) for cell in cells]
     while len(trimmed) > width and not trimmed[-1]:
         trimmed.pop()
     trimmed += [""] * (width - len(trimmed))
-    taken, names, notes = set(filter(None, trimmed)), [], []
+    taken = set(filter(None, trimmed))
+    names: list[str] = []
+    notes: list[Note] = []
     for place, name in enumerate(trimmed, start=1):
         unique = name or _free(f"column_{place}", taken | set(names))
         if unique in names:
             unique = _free(f"{name}_{names.count(name) + 1}", taken | set(names))
-            notes.append(Note("duplicate_name", name=name, place=place, unique=unique))
+            notes.append(note("duplicate_name", name=name, place=place, unique=unique))
         elif not name:
-            notes.append(Note("empty_name", place=place, unique=unique))
+            notes.append(note("empty_name", place=place, unique=unique))
         names.append(unique)
     return tuple(names), tuple(notes)
 

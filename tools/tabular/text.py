@@ -1,0 +1,87 @@
+"""Records of a delimited text file, streamed: every row with the line it starts on, and nothing dropped unsaid."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from plans.failure import ToolFailure
+from tools.tabular.arguments import Reading
+from tools.tabular.encodings import Encoding, undecodable
+from tools.tabular.layout import Record, delimiter_of
+
+_SAMPLED_LINES = 200
+_LONGEST_SAMPLED_LINE = 100_000
+_STRIDE = 1024
+_SEP_LINE = re.compile(r'^"?sep=(.)"?\s*$', re.IGNORECASE)
+_END = "\x1c\x1d\x1e"
+
+
+class TextSource:
+    """A text file, read record by record. The delimiter is found from the first lines unless `reading` names it."""
+
+    def __init__(self, path: Path, encoding: Encoding, reading: Reading) -> None:
+        self.path = path
+        self.encoding = encoding
+        self.quoted = reading.quoted
+        with self._open() as text:
+            sample = [line[:_LONGEST_SAMPLED_LINE] for line in islice(self._lines(text), _SAMPLED_LINES)]
+        named = _SEP_LINE.match(sample[0]) if sample else None
+        self._skipped = 1 if named else 0
+        self.delimiter = reading.delimiter or (named[1] if named else delimiter_of(sample[self._skipped :]))
+        self._spaced_quotes = f'{self.delimiter} "' in "".join(sample)
+        self.size = max(path.stat().st_size, 1)
+        self.position = 0
+
+    def records(self) -> Iterator[Record]:
+        """All records but blank lines. ToolFailure INVALID_INPUT for bytes that do not fit the encoding, a quote that
+        is never closed, or a cell beyond 131,072 characters."""
+        start = self._skipped
+        with self._open() as text:
+            raw: io.BufferedReader = text.buffer  # type: ignore[assignment]
+            lines = islice(self._lines(text), self._skipped, None)
+            reader = csv.reader(
+                _with_end(lines), delimiter=self.delimiter, skipinitialspace=self._spaced_quotes,
+                quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+            )  # fmt: skip
+            cells: list[str] = []
+            try:
+                for cells in reader:
+                    if cells and cells != [_END]:
+                        yield start + 1, cells
+                    start = reader.line_num + self._skipped
+                    if start % _STRIDE == 0:
+                        self.position = raw.tell()
+            except csv.Error:
+                raise self._unclosed(start + 1) from None
+        if cells != [_END]:
+            raise self._unclosed(start + 1)
+
+    def _open(self) -> io.TextIOWrapper:
+        return self.path.open(encoding=self.encoding.name, newline="", buffering=1 << 20)
+
+    def _lines(self, text: io.TextIOWrapper) -> Iterator[str]:
+        """The lines as written, ends included."""
+        try:
+            yield from text
+        except UnicodeDecodeError:
+            raise undecodable(self.path, self.encoding) from None
+
+    def _unclosed(self, line: int) -> ToolFailure:
+        return ToolFailure(
+            "INVALID_INPUT", f"{self.path.name}: a quote is opened in the record of line {line:,} and not closed in "
+            "the next 131,072 characters. Close or remove it, or, if quotes mean nothing in this file, read it with "
+            'reading={"quoted": false}',
+        )  # fmt: skip
+
+
+def _with_end(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, and one that no file holds: a quote still open at the end of the file swallows it, and shows."""
+    line = "\n"
+    for line in lines:
+        yield line
+    yield f"{_END}\n" if line.endswith(("\n", "\r")) else f"\n{_END}\n"
