@@ -89,10 +89,12 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def description_of(function: Callable[..., Any]) -> str:
-    """The docstring, cleaned; that of a callable object's class where it has one."""
-    owner = function.func if isinstance(function, functools.partial) else function
-    plain, _ = _unwrapped(function)
-    return inspect.getdoc(plain) or (inspect.getdoc(owner) if not inspect.isroutine(owner) else None) or ""
+    """The docstring, cleaned; for a callable object without one of its own, that of its class."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return inspect.getdoc(function) or ""
+    return inspect.cleandoc(type(function).__call__.__doc__ or "") or inspect.getdoc(type(function)) or ""
 
 
 def _unwrapped(function: Callable[..., Any]) -> tuple[Callable[..., Any], frozenset[str]]:
