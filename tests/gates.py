@@ -15,7 +15,6 @@ BLIND = frozenset({"Exception", "BaseException"})
 
 _UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError|stub)\b")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_ASSERTING = re.compile(r"assert|check|raises|warns|expect")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -77,14 +76,10 @@ def unfinished(source: str) -> Iterator[str]:
 
 
 def tests_without_guarantee(source: str) -> Iterator[str]:
-    """Each test whose docstring does not state what it guarantees, and each that asserts nothing."""
+    """Each test whose docstring does not state what it guarantees."""
     for function in _functions(source):
-        if not function.name.startswith("test_"):
-            continue
-        if not (ast.get_docstring(function) or "").strip():
+        if function.name.startswith("test_") and not (ast.get_docstring(function) or "").strip():
             yield f"{function.lineno}: {function.name} has no docstring"
-        if not any(_asserts(node) for node in ast.walk(function)):
-            yield f"{function.lineno}: {function.name} asserts nothing"
 
 
 def _functions(source: str) -> Iterator[Function]:
@@ -123,10 +118,3 @@ def _given_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
 def _overrides(node: ast.AST) -> TypeGuard[Function]:
     marks = node.decorator_list if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
     return any(ast.unparse(mark).endswith("override") for mark in marks)
-
-
-def _asserts(node: ast.AST) -> bool:
-    """An assert, a call that checks, or a block whose entering and leaving is what is tested."""
-    if isinstance(node, ast.Assert | ast.With | ast.AsyncWith):
-        return True
-    return isinstance(node, ast.Call) and bool(_ASSERTING.search(ast.unparse(node.func)))

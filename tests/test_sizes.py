@@ -64,7 +64,7 @@ def test_nothing_is_left_unfinished() -> None:
 
 
 def test_every_test_states_its_guarantee() -> None:
-    """Each test says in its docstring what it guarantees, and asserts something."""
+    """Each test says in its docstring what it guarantees."""
     assert offences(TESTS, gates.tests_without_guarantee) == ""
 
 
@@ -88,7 +88,6 @@ LONG = "def long():\n" + "    x = 1\n" * gates.FUNCTION_LINES
         (gates.blind_excepts, "try: f()\nexcept BaseException: g()", "2: except BaseException"),
         (gates.unfinished, "x = 1  # TODO later", "1: TODO"),
         (gates.tests_without_guarantee, "def test_a():\n    assert 1", "1: test_a has no docstring"),
-        (gates.tests_without_guarantee, 'def test_a():\n    """Holds."""\n    f()', "1: test_a asserts nothing"),
     ],
 )
 def test_each_gate_sees_its_offence(gate: Gate, source: str, offence: str) -> None:
