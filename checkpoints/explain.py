@@ -28,22 +28,32 @@ _ADVICE = (
     ("failed to resolve host", "no machine is called {host!r}"),
     ("Connection refused", "nothing listens there; is PostgreSQL running?"),
     ("No such file or directory", "no server has its socket there; is PostgreSQL running?"),
+    ("couldn't get a connection", "no connection could be made, or became free, in time"),
     ("timeout", "nothing answered in time; is the host right, and reachable from here?"),
     ("SSL", "the two sides do not agree on encryption; see sslmode in the URL"),
     ("starting up", "the server is starting up; try again in a moment"),
     ("shutting down", "the server is shutting down"),
 )
+_SAYING_NOTHING = ("Multiple connection attempts", "Is the server running")
 
 
 def check_url(url: str) -> None:
-    """Refuse a URL that libpq would refuse, without repeating it."""
+    """Refuse what cannot be meant as a URL, without repeating it.
+
+    A password with an unescaped @ or / ends up in the host, port or database that libpq reads, and so in its messages.
+    """
     from psycopg import ProgrammingError
     from psycopg.conninfo import conninfo_to_dict
 
     try:
-        conninfo_to_dict(url)
+        read = conninfo_to_dict(url)
     except ProgrammingError:
         raise DatabaseUnavailable(_NOT_A_URL) from None
+    ports = str(read.get("port") or "0").split(",")
+    host, database = str(read.get("host", "")), str(read.get("dbname", ""))
+    torn = "@" in database or ("@" in host and not host.startswith("/"))
+    if not url.strip() or torn or not all(port.isdecimal() for port in ports):
+        raise DatabaseUnavailable(_NOT_A_URL)
 
 
 def check_version(server_version: int) -> None:
@@ -59,7 +69,7 @@ def unreachable(url: str, error: Exception) -> DatabaseUnavailable:
     asked = _asked(url)
     words = _clean(str(error), asked)
     for mark, advice in _ADVICE:
-        if mark in words:
+        if mark in str(error):
             return DatabaseUnavailable(f"cannot connect to {_place(asked)}: {advice.format(**asked)} ({words})")
     return DatabaseUnavailable(f"cannot connect to {_place(asked)}: {words or type(error).__name__}")
 
@@ -91,7 +101,7 @@ def _place(asked: dict[str, str]) -> str:
 
 def _clean(words: str, asked: dict[str, str]) -> str:
     """The last line of the server's words that says something, without the password should it stand in it."""
-    lines = [line.strip(" -") for line in words.splitlines() if line.strip(" -")]
-    told = next((line for line in reversed(lines) if "Multiple connection attempts" not in line), "")
+    lines = [line.strip(" \t-") for line in words.splitlines()]
+    told = next((line for line in reversed(lines) if line and not line.startswith(_SAYING_NOTHING)), "")
     secret = asked.get("password")
     return told.replace(secret, "***") if secret else told

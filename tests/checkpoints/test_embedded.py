@@ -19,6 +19,7 @@ import pytest
 
 from checkpoints import programs
 from checkpoints.embedded import EmbeddedServer
+from checkpoints.explain import check_url
 from checkpoints.programs import Account, Programs
 from plans.errors import DatabaseUnavailable, StorageUnavailable
 
@@ -107,11 +108,14 @@ def test_a_killed_process_takes_the_server_from_nobody_and_leaves_it_to_the_next
 
 @pytest.mark.parametrize(
     "name",
-    ["with space", "$HOME `id` \"q\" 'q' ; &", "a,b", "中文 ü", "d" * 200, "/".join(["d" * 100] * 10)],
-    ids=["space", "shell", "comma", "unicode", "long", "very long"],
+    ["with space", "me@home", "$HOME `id` \"q\" 'q' ; &", "a,b", "中文 ü", "d" * 200, "/".join(["d" * 100] * 10)],
+    ids=["space", "at sign", "shell", "comma", "unicode", "long", "very long"],
 )
 def test_any_path_will_do(folder: Path, name: str) -> None:
     """Spaces, quotes, commas, other scripts, and paths far beyond the 107 bytes of a socket's name."""
+    server = EmbeddedServer.open(folder / name)
+    check_url(server.url)
+    server.release()
     with _open(folder / name) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
