@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ class Time:
         )
 
 
-def tool_of(function: Callable[..., Any], **declared: Any) -> Tool:
+def tool_of(function: Any, **declared: Any) -> Tool:
     """A registered tool made from a function, which must have no faults."""
     toolkit = Toolkit("tested")
     tool = toolkit.add(function, **{"effect": "read", **declared})
