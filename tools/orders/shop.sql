@@ -479,7 +479,7 @@ CREATE OR REPLACE FUNCTION shop.seed_returns() RETURNS void LANGUAGE sql AS $$
     INSERT INTO shop.refunds (order_id, amount, status, reason, idempotency_key, requested_at, settled_at)
     SELECT order_id, round(value * share, shop.digits(currency)), given.status, 'return ' || return_id, 'seed-' || order_id || share,
            received_at + interval '3 hours',
-           CASE given.status WHEN 'settled' THEN least(received_at + interval '2 days', shop.clock() - interval '2 hours') END
+           CASE given.status WHEN 'settled' THEN least(received_at + interval '3 days', shop.clock() - interval '2 hours') END
     FROM (VALUES ('A1197', 1, 'pending'), ('A1176', 0.5, 'settled'), ('A1169', 1, 'settled'), ('A1185', 1, 'failed'), ('A1172', 0.4, 'pending'),
                  ('A1164', 1, 'settled'), ('A1158', 0.5, 'settled'), ('A1161', 1, 'settled'), ('A1153', 0.25, 'settled'),
                  ('A1155', 1, 'settled'), ('A1130', 1, 'settled'), ('A1122', 1, 'settled')) AS given (order_id, share, status)

@@ -119,7 +119,7 @@ def _last_event(shipment: Shipment) -> Text | None:
     when = day(last.at.date())
     return Text(
         en=f"Last seen on {when.en} in {last.place}: {last.event}.",
-        zh=f"最近一次记录：{when.zh}，{last.place}（{last.event}）。",
+        zh=f"最近一次记录：{when.zh}，{last.place}。",
     )
 
 
