@@ -7,10 +7,11 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from nodes.schemas import problem_of, problems
 from nodes.template_text import HOLE, LANGUAGES, holes_in, whole_goal
+from plans.references import parse
 from plans.values import JSON
 
 NAME = r"^[a-z][a-z0-9_]{0,63}$"
@@ -94,18 +95,40 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def read_template(text: str) -> tuple[TemplateFile | None, list[str]]:
-    """The template in a YAML text, and every fault of it, each a sentence that says where. No template with faults."""
+Words = dict[Literal["en", "zh"], dict[str, str]]
+"""Parts of patterns by language and name."""
+_WORDS: TypeAdapter[Words] = TypeAdapter(Words)
+
+
+def read_words(text: str) -> tuple[Words, list[str]]:
+    """The shared words in a YAML text, and every fault of it."""
     try:
-        value = yaml.load(text, Loader=_StrictLoader)  # noqa: S506  # a SafeLoader that is stricter still
+        return _WORDS.validate_python(_yaml(text)), []
+    except (yaml.YAMLError, RecursionError) as error:
+        return {}, [f"is not YAML: {' '.join(str(error).split())}"]
+    except ValidationError as error:
+        return {}, [_sentence(problem) for problem in error.errors()]
+
+
+def read_template(text: str, shared: Words | None = None) -> tuple[TemplateFile | None, list[str]]:
+    """The template in a YAML text, the shared words among its own, and every fault of it, each a sentence that says
+    where. No template with faults."""
+    try:
+        written = TemplateFile.model_validate(_yaml(text))
     except (yaml.YAMLError, RecursionError) as error:
         return None, [f"is not YAML: {' '.join(str(error).split())}"]
-    try:
-        written = TemplateFile.model_validate(value)
     except ValidationError as error:
         return None, [_sentence(problem) for problem in error.errors()]
+    words = {
+        language: {**(shared or {}).get(language, {}), **written.words.get(language, {})} for language in LANGUAGES
+    }
+    written = written.model_copy(update={"words": words})
     faults = [*_pattern_faults(written), *_parameter_faults(written), *_hole_faults(written)]
     return (None if faults else written), faults
+
+
+def _yaml(text: str) -> Any:
+    return yaml.load(text, Loader=_StrictLoader)  # noqa: S506  # a SafeLoader that is stricter still
 
 
 def _sentence(problem: Mapping[str, Any]) -> str:
@@ -167,14 +190,20 @@ def _hole_faults(written: TemplateFile) -> Iterator[str]:
         yield f"plan: has the holes {sorted(unknown)}, which are no parameters"
     if unused := set(written.parameters) - used:
         yield f"parameters: {sorted(unused)} are used nowhere in the plan"
-    for text in _texts(plan):
-        if _UNSAFE_HOLE.search(text):
-            # A value that begins with { or ends with $ would make a reference together with its neighbour.
-            yield f"plan: {text!r} has a hole beside a dollar, a brace or another hole"
+    yield from _placement_faults(plan)
     for index, step in enumerate(written.plan.steps):
         for field in _EXPRESSIONS:
             if HOLE.search(str(step.get(field) or "")):
                 yield f"plan.steps[{index}].{field}: an expression has no holes; pass the value as an argument"
+
+
+def _placement_faults(plan: Mapping[str, JSON]) -> Iterator[str]:
+    for text in _texts(plan):
+        if _UNSAFE_HOLE.search(text):
+            # A value that begins with { or ends with $ would make a reference together with its neighbour.
+            yield f"plan: {text!r} has a hole beside a dollar, a brace or another hole"
+        if any(HOLE.search(str(part)) for part in parse(text) if not isinstance(part, str)):
+            yield f"plan: {text!r} has a hole inside a reference; what a goal says is no expression"
 
 
 def _texts(value: JSON) -> Iterator[str]:

@@ -49,19 +49,24 @@ def _faults(name: str, parameter: Parameter, values: Mapping[str, JSON]) -> Iter
         return
     schema = {"type": "string"} if parameter.source == "file" else parameter.json_schema
     for problem in problems(values[name], schema):
-        yield f"{name!r} {problem.removeprefix('$: ')}"
+        yield f"{name} ({in_language(parameter.about, 'en')}): {problem.removeprefix('$: ')}"
 
 
 def _from_words(parameter: Parameter, text: str) -> JSON:
     for pattern, value in parameter.words.items():
         if re.fullmatch(pattern, text, re.IGNORECASE):
             return value
-    if parameter.json_schema.get("type") in ("integer", "number"):
+    if {"integer", "number"} & set(_types(parameter)):
         try:
             return json.loads(text)
         except ValueError:
             return text
     return text
+
+
+def _types(parameter: Parameter) -> list[str]:
+    declared = parameter.json_schema.get("type", [])
+    return declared if isinstance(declared, list) else [declared]
 
 
 def _file_input(name: str, parameter: Parameter, inputs: Mapping[str, Any], mentioned: str | None) -> str:

@@ -20,6 +20,9 @@ HOLE = re.compile(r"<<([a-z_]+)>>")
 MAX_GOAL = 500
 """Longest goal, in characters, that is held against patterns; a longer one asks for more than a template does."""
 
+MAX_DEPTH = 6
+"""How deep words may be made of words."""
+
 _WORD = re.compile(r"\{([a-z_]+)\}")
 _CJK = "\u3000-\u30ff\u3400-\u9fff"
 _CHINESE = re.compile("[\u3400-\u9fff]")
@@ -55,9 +58,14 @@ def comparable(goal: str, language: str) -> str:
 @cache
 def whole_goal(pattern: str, words: tuple[tuple[str, str], ...], language: str) -> re.Pattern[str]:
     """The pattern over a whole goal, `{words}` put in, politeness around it allowed. Raises re.error or KeyError."""
-    known = dict(words)
-    body = _WORD.sub(lambda word: f"(?:{known[word[1]]})", pattern)
+    body = _spelled_out(pattern, dict(words), MAX_DEPTH)
     return re.compile(f"{_BEFORE[language]}(?:{body}){_AFTER[language]}", re.IGNORECASE)
+
+
+def _spelled_out(pattern: str, words: Mapping[str, str], depth: int) -> str:
+    if depth == 0:
+        raise re.error("its words go round in circles")
+    return _WORD.sub(lambda word: f"(?:{_spelled_out(words[word[1]], words, depth - 1)})", pattern)
 
 
 def language_of(goal: str) -> str:

@@ -17,12 +17,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nodes.template_files import Example, TemplateFile, read_template
+from nodes.template_files import Example, TemplateFile, Words, read_template, read_words
 from nodes.template_parameters import checked, parameters_from
-from nodes.template_text import LANGUAGES, MAX_GOAL, Reference, comparable, filled, in_language, language_of
+from nodes.template_text import HOLE, LANGUAGES, MAX_GOAL, Reference, comparable, filled, in_language, language_of
 from plans.errors import ConfigurationError, InvalidInput
 from plans.plan import PlanDraft
 from plans.values import JSON
+
+SHARED_WORDS = "_words.yaml"
+"""The file of a folder that holds words for the patterns of all its templates."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -121,7 +124,19 @@ def fill(template: Template, parameters: Mapping[str, JSON], goal: str, language
         is_file = template.written.parameters[name].source == "file"
         values[name] = _input_reference(str(value)) if is_file else value
     plan = in_language(template.written.plan.model_dump(), language)
-    return PlanDraft.model_validate({**filled(plan, values), "goal": goal})
+    steps = [_step(step, values) for step in plan["steps"]]
+    return PlanDraft.model_validate({"goal": goal, "steps": steps, "answer": filled(plan["answer"], values)})
+
+
+def _step(step: Mapping[str, JSON], values: Mapping[str, JSON | Reference]) -> JSON:
+    """A step with its holes filled; an argument that is nothing but a hole without a value is left out."""
+    args = {name: value for name, value in (step.get("args") or {}).items() if not _is_left_open(value, values)}
+    return filled({**step, "args": args}, values)
+
+
+def _is_left_open(value: JSON, values: Mapping[str, JSON | Reference]) -> bool:
+    hole = HOLE.fullmatch(value) if isinstance(value, str) else None
+    return hole is not None and values[hole[1]] is None
 
 
 def overview(templates: Iterable[Template], language: str = "en") -> list[dict[str, JSON]]:
@@ -169,9 +184,12 @@ def _read_folder(folder: Traversable) -> Iterator[Template]:
     templates: list[Template] = []
     if not folder.is_dir():
         raise ConfigurationError(f"the folder of templates {folder} does not exist or is not a folder")
-    for file in sorted(folder.iterdir(), key=lambda file: file.name):
-        if file.name.endswith((".yaml", ".yml")):
-            template, wrong = _read_file(file)
+    found = sorted((file for file in folder.iterdir() if file.name.endswith(".yaml")), key=lambda file: file.name)
+    shared, wrong = _shared_words(found)
+    faults += [f"{SHARED_WORDS}: {fault}" for fault in wrong]
+    for file in found:
+        if file.name != SHARED_WORDS:
+            template, wrong = _read_file(file, shared)
             faults += [f"{file.name}: {fault}" for fault in wrong]
             templates += [template] if template else []
     if faults:
@@ -179,9 +197,16 @@ def _read_folder(folder: Traversable) -> Iterator[Template]:
     yield from templates
 
 
-def _read_file(file: Traversable) -> tuple[Template | None, list[str]]:
+def _shared_words(found: Iterable[Traversable]) -> tuple[Words, list[str]]:
+    for file in found:
+        if file.name == SHARED_WORDS:
+            return read_words(file.read_text("utf-8"))
+    return {}, []
+
+
+def _read_file(file: Traversable, shared: Words) -> tuple[Template | None, list[str]]:
     try:
-        written, faults = read_template(file.read_text("utf-8"))
+        written, faults = read_template(file.read_text("utf-8"), shared)
     except (OSError, UnicodeDecodeError) as error:
         return None, [f"cannot be read: {error}"]
     if written is None:

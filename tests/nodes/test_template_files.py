@@ -78,6 +78,7 @@ def change(*path: Any, to: Any) -> dict[str, Any]:
         (change("plan", "answer", to="$<<order>>"), "beside a dollar"),
         (change("plan", "answer", to="<<order>>{x}"), "beside a dollar, a brace"),
         (change("plan", "answer", to="<<order>><<goal>>"), "or another hole"),
+        (change("plan", "answer", to="${s1.rows[?id == '<<order>>']}"), "inside a reference"),
         (change("plan", "steps", to=[{"id": "s1", "tool": "t", "when": "a == '<<order>>'"}]), "plan.steps[0].when"),
         (change("plan", "steps", to=[]), "plan.steps"),
         (change("plan", "steps", to=None), "plan.steps"),
