@@ -1,8 +1,8 @@
 """The toolkit `tabular`: describe, check, search and summarise tables in files, and report on them.
 
 Files are CSV, TSV or other delimited text in any usual encoding, Excel (xlsx, xlsm, xlsb, xls), ODS and Parquet; the
-content decides what a file is, not its name. Every tool takes `path` (a declared input of the run, or a file in its output
-folder), and optionally `sheet`, `reading` (encoding, delimiter, header_line, decimal, date_order, quoted) and
+content decides what a file is, not its name. Every tool takes `path` (a declared input of the run, or a file in its
+output folder), and optionally `sheet`, `reading` (encoding, delimiter, header_line, decimal, date_order, quoted) and
 `language` ("en" or "zh", of the sentences in the result). Row numbers are called `line` and count in the source file,
 from 1. Nothing is guessed silently: `assumptions` in each result says what was taken for granted.
 

@@ -57,7 +57,7 @@ class DuplicateIds(Argument):
 
 
 class AllowedValues(Argument):
-    """A value outside of a list; capitals and spaces around it count. Missing values do not count."""
+    """A value outside of a list; capitals count, spaces around it do not. Missing values do not count."""
 
     rule: Literal["allowed_values"] = "allowed_values"
     column: str

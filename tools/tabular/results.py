@@ -106,8 +106,17 @@ class FieldChecks(Outcome):
     warnings: tuple[str, ...]
 
 
+class Bin(Outcome):
+    """How many values lie from `start` to `end`."""
+
+    start: Number
+    end: Number
+    count: int
+
+
 class RuleFinding(Outcome):
-    """One rule: on which columns, how many rows break it, why it was applied, and the figures it used."""
+    """One rule: on which columns, how many rows break it, why it was applied, and the figures it used: of `outliers`
+    the median, the limits and the distribution of the values."""
 
     rule: str
     columns: tuple[str, ...]
@@ -116,6 +125,7 @@ class RuleFinding(Outcome):
     why: str
     inferred: bool
     figures: dict[str, Number] = {}
+    histogram: tuple[Bin, ...] = ()
 
 
 class Anomaly(Outcome):
