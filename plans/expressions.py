@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import jmespath
 import jmespath.exceptions
+from jmespath.functions import Functions
 
-from plans.values import JSON
+from plans.values import JSON, MAX_DEPTH
 
 MAX_LENGTH = 2_000
 """Longest expression in characters; real ones have tens. Bounds what a hostile plan can make the parser do."""
+
+
+Tree = dict[str, Any]
+
+_FUNCTIONS: Mapping[str, Any] = vars(Functions)["FUNCTION_TABLE"]
+_PROJECTIONS = frozenset({"projection", "value_projection", "filter_projection", "flatten"})
+_STEPS = frozenset({"subexpression", "pipe", "index_expression"}) | _PROJECTIONS
+_TROUBLE = (
+    jmespath.exceptions.JMESPathError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    PendingDeprecationWarning,  # a back-quoted literal that is no JSON, where warnings are errors
+)
 
 
 class InvalidExpression(ValueError):
@@ -26,22 +45,55 @@ class Expression:
             raise InvalidExpression(f"the expression has {len(text)} characters; at most {MAX_LENGTH} are read")
         try:
             self._parsed = jmespath.compile(text)
-        except (jmespath.exceptions.JMESPathError, RecursionError, ValueError) as error:
+        except _TROUBLE as error:
             raise InvalidExpression(f"{text!r} is not JMESPath: {_one_line(error)}") from None
         self.text = text
+        if problem := _trap_in(self.tree):
+            raise InvalidExpression(f"{text!r}: {problem}")
 
     @property
-    def tree(self) -> dict[str, Any]:
+    def tree(self) -> Tree:
         """The syntax tree, as jmespath gives it."""
-        parsed: dict[str, Any] = self._parsed.parsed
-        return parsed
+        return cast("Tree", self._parsed.parsed)
 
     def search(self, value: JSON) -> JSON:
         """What the expression finds; None where it finds nothing."""
         try:
             return self._parsed.search(value)
-        except (jmespath.exceptions.JMESPathError, RecursionError, ValueError, TypeError) as error:
+        except _TROUBLE as error:
             raise InvalidExpression(f"{self.text!r} cannot be evaluated here: {_one_line(error)}") from None
+
+
+def _trap_in(tree: Tree) -> str | None:
+    """What jmespath reads without complaint and would then fail on, or silently find nothing with."""
+    level, depth = [tree], 0
+    while level:
+        for node in level:
+            if problem := _call_problem(node) or _negation_problem(node):
+                return problem
+        level = [child for node in level for child in node.get("children", ()) if isinstance(child, dict)]
+        depth += 1
+        if depth > MAX_DEPTH:
+            return "it is nested too deeply"
+    return None
+
+
+def _call_problem(node: Tree) -> str | None:
+    if node["type"] != "function_expression":
+        return None
+    name, given = node["value"], len(node["children"])
+    if name not in _FUNCTIONS:
+        return f"there is no function {name}(); there are {', '.join(sorted(_FUNCTIONS))}"
+    signature = _FUNCTIONS[name]["signature"]
+    if given == len(signature) or (signature[-1].get("variadic") and given > len(signature)):
+        return None
+    return f"{name}() takes {len(signature)} arguments, not {given}"
+
+
+def _negation_problem(node: Tree) -> str | None:
+    if node["type"] in _STEPS - {"pipe"} and node["children"][0]["type"] == "not_expression":
+        return "a ! binds to the first name only, so that this finds nothing; write !(…) around the whole path"
+    return None
 
 
 @lru_cache(maxsize=4_096)
@@ -58,22 +110,29 @@ def search(text: str, value: JSON) -> JSON:
 def holds(text: str, value: JSON) -> bool:
     """Whether a condition is true of a value, by JMESPath's own truth: false, null, "", [] and {} are not."""
     found = search(text, value)
-    return not (found is None or found is False or found == "" or found == [] or found == {})
+    return not (found is None or found is False or found in ("", [], {}))
 
 
 def names_read(text: str) -> frozenset[str]:
-    """The top-level names that an expression over named values may read (a superset)."""
-    return frozenset(_fields(compiled(text).tree))
+    """The top-level names that an expression over named values reads; names of what lies under them are not among
+    them. Empty where it reads the whole ("@"). InvalidExpression if it is not JMESPath."""
+    return frozenset(_at_root(compiled(text).tree))
 
 
-def _fields(node: dict[str, Any]) -> list[str]:
-    if node["type"] == "field":
-        return [node["value"]]
-    if node["type"] in ("subexpression", "pipe", "projection", "index_expression", "filter_projection"):
-        return _fields(node["children"][0]) + [
-            name for child in node["children"][1:] if node["type"] == "filter_projection" for name in _fields(child)
-        ]
-    return [name for child in node.get("children", []) if isinstance(child, dict) for name in _fields(child)]
+def _at_root(node: Tree) -> Iterator[str]:
+    kind = node["type"]
+    if kind == "field":
+        yield node["value"]
+    elif kind in _STEPS:
+        # Only the first part is evaluated on the named values; the next is too as long as that part was "@".
+        for child in node["children"]:
+            yield from _at_root(child)
+            if kind in _PROJECTIONS or child["type"] not in ("current", "identity"):
+                break
+    elif kind != "expref":
+        for child in node.get("children", ()):
+            if isinstance(child, dict):
+                yield from _at_root(child)
 
 
 def finds_null(text: str, value: JSON) -> bool:
@@ -82,7 +141,7 @@ def finds_null(text: str, value: JSON) -> bool:
     return found and here is None
 
 
-def _walk(node: dict[str, Any], value: JSON) -> tuple[bool, JSON]:
+def _walk(node: Tree, value: JSON) -> tuple[bool, JSON]:
     kind = node["type"]
     if kind in ("current", "identity"):
         return True, value

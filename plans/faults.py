@@ -10,7 +10,7 @@ FaultCode = Literal[
     "PLAN_SYNTAX", "PLAN_TRUNCATED", "PLAN_AMBIGUOUS", "PLAN_EMPTY", "PLAN_REFUSED", "SCHEMA_INVALID",
     "DUPLICATE_KEY", "DUPLICATE_STEP_ID", "UNKNOWN_TOOL", "TOOL_UNAVAILABLE", "NOT_PERMITTED", "INVALID_ARGS",
     "RULE_VIOLATED", "CYCLE", "UNKNOWN_DEPENDENCY", "UNKNOWN_REFERENCE", "MISSING_DEPENDENCY", "TOO_MANY_STEPS",
-    "REPEATED_EFFECT", "NO_PROGRESS", "LIMIT_INFEASIBLE", "MODEL_NOT_CONFIGURED", "MODEL_FAILED",
+    "REPEATED_EFFECT", "NO_PROGRESS", "LIMIT_INFEASIBLE", "MODEL_NOT_CONFIGURED", "MODEL_FAILED", "INVALID_INPUT",
     "UNSUPPORTED_ACTION", "VERSION_TOO_NEW", "CHANGED_FINISHED_STEP",
     "NO_CRITERION", "UNREAD_OUTPUT",
 ]  # fmt: skip
@@ -18,7 +18,7 @@ Severity = Literal["error", "warning"]
 
 
 class Fault(BaseModel):
-    """One fault of a plan: `path` is where it stands (`steps[2].args.limit`), `fix` what would be right if that is clear."""
+    """One fault of a plan: `path` is its place (`steps[2].args.limit`), `fix` what would be right if that is clear."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

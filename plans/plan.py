@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from plans.expressions import InvalidExpression, names_read
 from plans.references import references_in
 from plans.values import JSON
 
@@ -34,7 +35,7 @@ class _Frozen(BaseModel):
 
 
 class StepDraft(_Frozen):
-    """One step as its author wrote it. `timeout_s` is in seconds; `when`, `requires` and `success_when` are JMESPath."""
+    """One step as its author wrote it. `timeout_s` in seconds; `when`, `requires` and `success_when` are JMESPath."""
 
     id: str = Field(pattern=STEP_ID)
     title: str | None = Field(default=None, max_length=200)
@@ -77,7 +78,7 @@ class PlanDraft(_Frozen):
 class Step(StepDraft):
     """One step as it is stored: its edges complete, its risk decided."""
 
-    risk: Risk = "low"  # type: ignore[assignment]  # a draft may leave it open, a stored step never does
+    risk: Risk = "low"
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -120,10 +121,19 @@ class Plan(_Frozen):
 
 
 def referenced_steps(step: StepDraft) -> tuple[str, ...]:
-    """Names of the steps that a step's references imply as dependencies, in order of appearance."""
+    """Names of the steps that a step's references and conditions imply as dependencies, in order of appearance."""
     values = [step.args, step.instruction, step.for_each]
     names = [reference.name for value in values for reference in references_in(value)]
+    conditions = [condition for condition in (step.when, step.requires) if condition is not None]
+    names += [name for condition in conditions for name in sorted(_names_read(condition))]
     return tuple(dict.fromkeys(name for name in names if name not in RESERVED_NAMES))
+
+
+def _names_read(condition: str) -> frozenset[str]:
+    try:
+        return names_read(condition)
+    except InvalidExpression:
+        return frozenset()
 
 
 def highest_risk(*risks: Risk | None) -> Risk:

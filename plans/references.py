@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from plans.expressions import InvalidExpression, compiled, finds_null
+from plans.expressions import MAX_LENGTH, InvalidExpression, compiled, finds_null
 from plans.values import JSON, Path
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_QUOTES = "'\"`"
+# The scan for an end stops at the next dollar and after MAX_LENGTH: a text full of `${` is read in linear time.
+_QUOTED_BRACE_OR_DOLLAR = re.compile(r"""[{}$]|(['"`])(?:(?!\1)[^\\]|\\.)*+(?:\1|\\?\Z)""", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +86,14 @@ def _reference_at(text: str, dollar: int) -> tuple[Reference, int] | None:
 
 
 def _closing_brace(text: str, position: int) -> int | None:
-    """Where the reference ends: JMESPath may hold braces of its own, and quoted ones."""
+    """Where the reference ends: JMESPath may hold braces of its own, and quoted ones, but no dollar of its own."""
     depth = 0
-    quote = ""
-    while position < len(text):
-        character = text[position]
-        if quote:
-            if character == "\\":
-                position += 1
-            elif character == quote:
-                quote = ""
-        elif character in _QUOTES:
-            quote = character
-        elif character == "{":
-            depth += 1
-        elif character == "}":
-            if depth == 0:
-                return position
-            depth -= 1
-        position += 1
+    for token in _QUOTED_BRACE_OR_DOLLAR.finditer(text, position, position + MAX_LENGTH):
+        if token[0] == "$":
+            return None
+        if token[0] == "}" and depth == 0:
+            return token.start()
+        depth += {"{": 1, "}": -1}.get(token[0], 0)
     return None
 
 

@@ -73,7 +73,10 @@ def remaining_path(edges: Edges, duration: Callable[[str], float] = lambda _: 1.
     return remaining
 
 
-def ready(edges: Edges, statuses: Mapping[str, Status], satisfied: Collection[Status] = ("done",)) -> list[str]:
+_DONE: tuple[Status, ...] = ("done",)
+
+
+def ready(edges: Edges, statuses: Mapping[str, Status], satisfied: Collection[Status] = _DONE) -> list[str]:
     """Pending steps whose dependencies all have a satisfying status, in the order given."""
     return [
         step

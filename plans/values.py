@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 JSON = Any
@@ -31,27 +31,31 @@ def sha256_of(value: JSON) -> str:
 def unclean(value: JSON, path: Path = ()) -> Iterator[tuple[Path, str]]:
     """Where a value cannot be stored, and why: NUL, lone surrogates, NaN, Infinity, integers beyond 64 bits,
     keys that are not text, things that are not JSON. PostgreSQL refuses each of them."""
-    if isinstance(value, str):
-        if found := _UNSTORABLE_CHARACTER.search(value):
-            yield path, f"holds the character U+{ord(found[0]):04X}, which cannot be stored"
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            yield path, f"{value} is not a number that JSON can hold"
-    elif isinstance(value, int) and not isinstance(value, bool):
-        if not -_INT64 <= value < _INT64:
-            yield path, "is an integer beyond 64 bits"
-    elif isinstance(value, Mapping):
+    if isinstance(value, Mapping):
         for key, item in value.items():
-            if not isinstance(key, str):
+            if isinstance(key, str):
+                yield from unclean(key, (*path, key))
+                yield from unclean(item, (*path, key))
+            else:
                 yield path, f"has the key {key!r}; keys must be text"
-                continue
-            yield from unclean(key, (*path, key))
-            yield from unclean(item, (*path, key))
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
             yield from unclean(item, (*path, index))
-    elif value is not None and not isinstance(value, bool):
-        yield path, f"is a {type(value).__name__}, not JSON"
+    elif problem := _scalar_problem(value):
+        yield path, problem
+
+
+def _scalar_problem(value: JSON) -> str | None:
+    if isinstance(value, str):
+        found = _UNSTORABLE_CHARACTER.search(value)
+        return f"holds the character U+{ord(found[0]):04X}, which cannot be stored" if found else None
+    if isinstance(value, float):
+        return None if math.isfinite(value) else f"is {value}, not a number that JSON can hold"
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return None if -_INT64 <= value < _INT64 else "is an integer beyond 64 bits"
+    return f"is a {type(value).__name__}, not JSON"
 
 
 def dotted(path: Path) -> str:
@@ -67,3 +71,26 @@ def clean(value: JSON) -> JSON:
     if problems := [f"{dotted(path) or 'the value'} {why}" for path, why in unclean(value)]:
         raise ValueError("; ".join(problems[:5]))
     return value
+
+
+MAX_DEPTH = 64
+"""Deepest nesting of a value that is read; real plans and results stay under 20, and some readers stop at 100."""
+
+
+def too_deep(value: JSON, most: int = MAX_DEPTH) -> bool:
+    """Whether lists and objects are nested deeper than `most`. Never recurses, so that nothing can break it."""
+    level = _containers([value])
+    for _ in range(most):
+        if not level:
+            return False
+        level = _containers(
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, Mapping) else container)
+        )
+    return bool(level)
+
+
+def _containers(items: Iterable[JSON]) -> list[JSON]:
+    # Once each: a value that refers to one list twice, again and again, would double with every level.
+    return list({id(item): item for item in items if isinstance(item, Mapping | list | tuple)}.values())

@@ -1,0 +1,152 @@
+"""From a value that was read to a draft: old versions raised, values in quotes unpacked, faults of form named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from plans.errors import VersionTooNew
+from plans.faults import Fault
+from plans.json_text import Note, NotJSON, strict_json
+from plans.plan import PlanDraft, StepDraft
+from plans.schema_faults import kind_of, schema_faults, step_id_at, unstorable_faults
+from plans.values import JSON, MAX_DEPTH, dotted, too_deep
+from plans.versions import upgraded
+
+STORED = frozenset({"schema_version", "plan_id", "revision", "source", "template"})
+"""What a stored plan has beyond a draft: Surestep decides it anew, so it is read past."""
+
+
+@dataclass(frozen=True, slots=True)
+class Legible:
+    """The steps of a broken plan that can be read. `positions` says where each stands in what was written; `unread`
+    are the ids of the others ("" for one that has none)."""
+
+    draft: PlanDraft
+    positions: tuple[int, ...]
+    unread: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What became of a text: a draft, or faults; never both. `repaired` says that the text was not the plan as it
+    stands. `legible` is what can still be checked of a plan with faults."""
+
+    draft: PlanDraft | None
+    repaired: bool
+    faults: tuple[Fault, ...] = ()
+    legible: Legible | None = None
+
+
+def refused(*faults: Fault, repaired: bool = False) -> Reading:
+    """The reading of a text that holds no plan at all."""
+    return Reading(None, repaired, faults)
+
+
+def drafted(value: JSON, notes: Sequence[Note] = (), *, repaired: bool = False) -> Reading:
+    """The draft that a value is, or everything that is wrong with its form."""
+    if isinstance(value, str) and isinstance(inner := _unquoted(value, dict), dict):
+        value, repaired = inner, True
+    if not isinstance(value, Mapping):
+        return refused(_no_object(value), repaired=repaired)
+    if too_deep(value):
+        return refused(Fault(code="PLAN_SYNTAX", message=f"the plan is nested deeper than {MAX_DEPTH} levels"))
+    try:
+        plan = upgraded(value)
+    except VersionTooNew as error:
+        return refused(Fault(code="VERSION_TOO_NEW", path="schema_version", message=str(error)), repaired=repaired)
+    except ValueError as error:
+        return refused(Fault(code="SCHEMA_INVALID", path="schema_version", message=f"schema_version {error}"))
+    plan = {name: item for name, item in plan.items() if name not in STORED}
+    plan, unquoted = _without_quotes(plan)
+    return _read(plan, notes, repaired=repaired or unquoted)
+
+
+def _read(plan: dict[str, JSON], notes: Sequence[Note], *, repaired: bool) -> Reading:
+    faults = [Fault(code=n.code, step=step_id_at(plan, n.path), path=dotted(n.path), message=n.message) for n in notes]
+    draft: PlanDraft | None = None
+    try:
+        draft = PlanDraft.model_validate(plan)
+    except ValidationError as error:
+        faults.extend(schema_faults(error, plan))
+    told = {fault.path for fault in faults}
+    faults.extend(fault for fault in unstorable_faults(plan) if fault.path not in told or fault.code == "INVALID_ARGS")
+    if draft is not None and not draft.steps:
+        faults.append(Fault(code="PLAN_EMPTY", path="steps", message="the plan has no steps"))
+    if draft is not None and not faults:
+        return Reading(draft, repaired)
+    return Reading(None, repaired, tuple(faults), _legible(plan, notes))
+
+
+def _no_object(value: JSON) -> Fault:
+    if isinstance(value, list) and sum(isinstance(item, dict) and "steps" in item for item in value) > 1:
+        return Fault(code="PLAN_AMBIGUOUS", message="the text holds several plans in a list; expected one")
+    message = f"expected an object with goal and steps, not {kind_of(value)}"
+    return Fault(code="SCHEMA_INVALID", message=message)
+
+
+def _legible(plan: Mapping[str, JSON], notes: Sequence[Note]) -> Legible | None:
+    steps = plan.get("steps")
+    if not isinstance(steps, list | tuple):
+        return None
+    ambiguous = {
+        note.path[1]
+        for note in notes
+        if note.code == "DUPLICATE_KEY" and note.path[0] == "steps" and len(note.path) > 1
+    }
+    readable: dict[int, StepDraft] = {}
+    unread: set[str] = set()
+    for position, step in enumerate(steps):
+        try:
+            readable[position] = StepDraft.model_validate(step)
+        except ValidationError:
+            unread.add(step_id_at(plan, ("steps", position)) or "")
+        else:
+            if position in ambiguous:
+                unread.add(readable.pop(position).id)
+    goal, answer = plan.get("goal"), plan.get("answer")
+    draft = PlanDraft(
+        goal=goal if isinstance(goal, str) else "unread",
+        steps=tuple(readable.values()),
+        answer=answer if isinstance(answer, str) else None,
+    )
+    return Legible(draft, tuple(readable), frozenset(unread))
+
+
+def _without_quotes(plan: dict[str, JSON]) -> tuple[dict[str, JSON], bool]:
+    """The plan with lists and objects that were written as JSON inside a string as what they are. Only where nothing
+    but a list or an object can stand: everywhere else a string is a string."""
+    changed = False
+    if isinstance(steps := _unquoted(plan.get("steps"), list), list):
+        plan, changed = {**plan, "steps": steps}, True
+    steps = plan.get("steps")
+    if not isinstance(steps, list | tuple):
+        return plan, changed
+    read = [_step_without_quotes(step) for step in steps]
+    if any(new is not old for new, old in zip(read, steps, strict=True)):
+        return {**plan, "steps": read}, True
+    return plan, changed
+
+
+def _step_without_quotes(step: JSON) -> JSON:
+    inner = _unquoted(step, dict)
+    step = inner if inner is not None else step
+    if not isinstance(step, dict):
+        return step
+    for name, kind in (("args", dict), ("output_schema", dict), ("depends_on", list)):
+        if (value := _unquoted(step.get(name), kind)) is not None:
+            step = {**step, name: value}
+    return step
+
+
+def _unquoted(value: JSON, kind: type) -> JSON:
+    """The object or list that a string is the JSON of; None if it is not."""
+    if not isinstance(value, str) or not value.lstrip().startswith("{" if kind is dict else "["):
+        return None
+    try:
+        inner = strict_json(value)
+    except NotJSON:
+        return None
+    return inner if isinstance(inner, kind) else None

@@ -1,0 +1,83 @@
+"""Checks of what each step calls: the tool, whether it may be used, and the arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plans.faults import Fault
+from plans.lint_scope import Placed, Scope, ToolView, fault
+from plans.nearest import listed, nearest
+from plans.plan import StepDraft
+from plans.references import Reference, located, parse
+from plans.values import JSON, Path, dotted, too_deep, unclean
+
+
+def action_faults(scope: Scope) -> Iterator[Fault]:
+    """A tool that is not there or may not be used, and an action that cannot be run."""
+    for at in scope.placed:
+        step = at[1]
+        if step.action == "plan":
+            message = "a step with action 'plan' cannot be run yet"
+            yield fault("UNSUPPORTED_ACTION", message, at, ("action",), fix="write its steps into this plan")
+        elif step.action == "tool":
+            yield from _tool_faults(scope, at)
+
+
+def _tool_faults(scope: Scope, at: Placed) -> Iterator[Fault]:
+    name = at[1].tool or ""
+    tool = scope.tools.get(name)
+    if tool is None:
+        meant = nearest(name, scope.tools)
+        fix = f"did you mean {meant!r}?" if meant else f"the tools are {listed(sorted(scope.tools))}"
+        yield fault("UNKNOWN_TOOL", f"there is no tool {name!r}", at, ("tool",), fix=fix)
+        return
+    if not tool.enabled:
+        fix = f"use another tool (or: surestep tools enable {name})"
+        yield fault("TOOL_UNAVAILABLE", f"the tool {name!r} is switched off", at, ("tool",), fix=fix)
+    if scope.permits is not None and not scope.permits(tool):
+        yield fault("NOT_PERMITTED", f"this run may not use the tool {name!r}", at, ("tool",), fix="use another tool")
+
+
+def argument_faults(scope: Scope) -> Iterator[Fault]:
+    """Arguments that cannot be stored, or that the tool does not take."""
+    for at in scope.placed:
+        args = at[1].args
+        if too_deep(args):
+            yield fault("INVALID_ARGS", "the arguments are nested too deeply", at, ("args",))
+            continue
+        unstorable = list(unclean(args))
+        for path, why in unstorable:
+            yield fault("INVALID_ARGS", f"{dotted(path)} {why}", at, ("args", *path))
+        if tool := scope.tool(at[1]):
+            yield from _refused(tool, at, {dotted(path) for path, _ in unstorable})
+
+
+def _refused(tool: ToolView, at: Placed, told: set[str]) -> Iterator[Fault]:
+    step = at[1]
+    for place, sentence in tool.check_args(as_written(step), open_places(step)):
+        if place not in told:
+            where = f"args{'' if not place or place.startswith('[') else '.'}{place}"
+            message = f"{place} {sentence}" if place else sentence
+            found = fault("INVALID_ARGS", f"{tool.name}: {message}", at)
+            yield found.model_copy(update={"path": f"{found.path}.{where}"})
+
+
+def open_places(step: StepDraft) -> list[Path]:
+    """Where a step's arguments hold references: what stands there is known only when it runs."""
+    return list(dict.fromkeys(path for path, _, _ in located(step.args)))
+
+
+def as_written(step: StepDraft) -> dict[str, JSON]:
+    """The arguments with `$${` as the `${` it stands for, where no reference is in the text."""
+    return {name: _literal(value) for name, value in step.args.items()}
+
+
+def _literal(value: JSON) -> JSON:
+    if isinstance(value, str):
+        parts = parse(value)
+        return value if any(isinstance(part, Reference) for part in parts) else "".join(map(str, parts))
+    if isinstance(value, dict):
+        return {key: _literal(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_literal(item) for item in value]
+    return value

@@ -1,0 +1,112 @@
+"""What the checks of a plan look at: the draft, the tools, what else may be named, and where each step stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from plans.faults import Fault, FaultCode, Severity
+from plans.limits import Limits
+from plans.plan import PlanDraft, Risk, StepDraft
+from plans.values import JSON, Path, dotted
+
+
+class ToolView(Protocol):
+    """What planning must know of a tool."""
+
+    @property
+    def name(self) -> str:
+        """The name that plans use."""
+        ...
+
+    @property
+    def effect(self) -> str:
+        """What it does to the world."""
+        ...
+
+    @property
+    def risk(self) -> Risk:
+        """The risk of a step that calls it."""
+        ...
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it may be used now."""
+        ...
+
+    @property
+    def output_schema(self) -> dict[str, JSON] | None:
+        """JSON schema of its result, if it declares one."""
+        ...
+
+    def check_args(self, args: Mapping[str, JSON], references: Sequence[Path] = ()) -> list[tuple[str, str]]:
+        """Every problem as (place, sentence); a place at or under a reference has none."""
+        ...
+
+
+Permits = Callable[[ToolView], bool]
+Placed = tuple[int, StepDraft]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One draft and everything it is checked against.
+
+    `positions` says where each step stands in the plan as it was written; `unread` names steps that were written but
+    are broken ("" for one without a name): nothing is said about references to them. `inputs` None: not known yet.
+    """
+
+    draft: PlanDraft
+    tools: Mapping[str, ToolView]
+    inputs: Collection[str] | None
+    limits: Limits
+    permits: Permits | None
+    positions: Sequence[int]
+    unread: frozenset[str] = frozenset()
+
+    @property
+    def placed(self) -> Iterator[Placed]:
+        """The steps, each with its position."""
+        return zip(self.positions, self.draft.steps, strict=True)
+
+    @cached_property
+    def steps(self) -> dict[str, StepDraft]:
+        """The steps by id; of several with one id the first."""
+        found: dict[str, StepDraft] = {}
+        for step in self.draft.steps:
+            found.setdefault(step.id, step)
+        return found
+
+    @cached_property
+    def callers(self) -> dict[str, list[str]]:
+        """For each tool the steps that call it."""
+        found: dict[str, list[str]] = {}
+        for step in self.steps.values():
+            if step.tool:
+                found.setdefault(step.tool, []).append(step.id)
+        return found
+
+    def tool(self, step: StepDraft) -> ToolView | None:
+        """The tool that a step calls, if there is one."""
+        return self.tools.get(step.tool) if step.action == "tool" and step.tool else None
+
+    def unreadable(self, name: str) -> bool:
+        """Whether a name that is not among the steps may be one of a broken step."""
+        return name in self.unread or "" in self.unread
+
+
+def fault(
+    code: FaultCode,
+    message: str,
+    at: tuple[int, StepDraft] | None = None,
+    path: Path = (),
+    *,
+    fix: str | None = None,
+    severity: Severity = "error",
+) -> Fault:
+    """A fault of a step (`path` begins at the step) or of the plan as a whole."""
+    where = ("steps", at[0], *path) if at else path
+    step = at[1].id if at else None
+    return Fault(code=code, step=step, path=dotted(where), message=message, fix=fix, severity=severity)

@@ -1,0 +1,45 @@
+"""What does not keep a plan from running and is worth saying: results nobody judges, results nobody reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from plans.faults import Fault
+from plans.lint_scope import Scope, fault
+from plans.plan import StepDraft
+from plans.references import references_in
+from plans.schedule import dependents_of, edges_of
+
+
+def warnings(scope: Scope) -> Iterator[Fault]:
+    """NO_CRITERION and UNREAD_OUTPUT."""
+    for at in scope.placed:
+        if not _can_fail(scope, at[1]):
+            what = "whatever the tool returns" if at[1].action == "tool" else "whatever the model writes"
+            fix = "add success_when" if at[1].action == "tool" else "add output_schema"
+            message = f"{what} counts as success"
+            yield fault("NO_CRITERION", message, at, fix=fix, severity="warning")
+    yield from _unread(scope)
+
+
+def _can_fail(scope: Scope, step: StepDraft) -> bool:
+    if step.success_when is not None or step.action == "plan":
+        return True
+    if step.output_schema:
+        return True
+    tool = scope.tool(step)
+    return step.action == "tool" and (tool is None or bool(tool.output_schema))
+
+
+def _unread(scope: Scope) -> Iterator[Fault]:
+    if scope.draft.answer is None or scope.unread:
+        return
+    dependents = dependents_of(edges_of(scope.steps.values()))
+    in_answer = {reference.name for reference in references_in(scope.draft.answer)}
+    for at in scope.placed:
+        step = at[1]
+        tool = scope.tool(step)
+        only_reads = step.action == "llm" or (tool is not None and tool.effect == "read")
+        if only_reads and not dependents.get(step.id) and step.id not in in_answer:
+            message = "no step and no answer reads the result"
+            yield fault("UNREAD_OUTPUT", message, at, fix="use it, or leave the step out", severity="warning")

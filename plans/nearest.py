@@ -1,0 +1,32 @@
+"""The known name that an unknown one was probably meant to be."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+_MANY = 500
+"""With more names than this only spelling, not similarity, is looked at: similarity costs a comparison per name."""
+
+
+def nearest(name: str, known: Collection[str]) -> str | None:
+    """The known name that differs in capitals, dashes or spaces only, else the most similar one; None if none is."""
+    spelled = _bare(name)
+    for candidate in known:
+        if _bare(candidate) == spelled:
+            return candidate
+    if len(known) > _MANY:
+        return None
+    close = difflib.get_close_matches(name[:80], list(known), n=1, cutoff=0.6)
+    return close[0] if close else None
+
+
+def listed(names: Collection[str], most: int = 8) -> str:
+    """Names for a sentence: the first few, and how many more there are."""
+    shown = list(names)[:most]
+    more = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "") if shown else "none"
+
+
+def _bare(name: str) -> str:
+    return name.casefold().replace("-", "_").replace(" ", "_").strip("_")

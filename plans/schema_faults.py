@@ -1,0 +1,115 @@
+"""What pydantic finds wrong with a draft, as faults in plain words with places and nearest names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from plans.faults import Fault
+from plans.nearest import listed, nearest
+from plans.plan import PlanDraft, StepDraft
+from plans.values import JSON, Path, dotted, unclean
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+_EXPECTED = {
+    "string_type": "text",
+    "bool_type": "true or false",
+    "dict_type": "an object",
+    "tuple_type": "a list",
+    "model_type": "an object",
+    "float_type": "a number",
+}
+_ID_RULE = "a step id begins with a letter or _, then letters, digits, _ and -, 64 characters at most"
+
+
+def schema_faults(error: ValidationError, written: JSON) -> Iterator[Fault]:
+    """Each problem of a value that is no draft, at its place in `written`."""
+    for problem in error.errors(include_url=False):
+        path = tuple(problem["loc"])
+        message, fix = _told(problem, path)
+        where = dotted(path)
+        yield Fault(
+            code="SCHEMA_INVALID",
+            step=step_id_at(written, path),
+            path=where,
+            message=f"{where or 'the plan'} {message}",
+            fix=fix,
+        )
+
+
+def unstorable_faults(written: JSON) -> Iterator[Fault]:
+    """Each value that no database can hold; in arguments they are INVALID_ARGS."""
+    for path, why in unclean(written):
+        in_args = len(path) > 2 and path[0] == "steps" and path[2] == "args"
+        yield Fault(
+            code="INVALID_ARGS" if in_args else "SCHEMA_INVALID",
+            step=step_id_at(written, path),
+            path=dotted(path),
+            message=f"{dotted(path)} {why}",
+        )
+
+
+def step_id_at(written: JSON, path: Path) -> str | None:
+    """The id of the step that a place lies in, if it has one."""
+    if len(path) < 2 or path[0] != "steps" or not isinstance(path[1], int) or not isinstance(written, Mapping):
+        return None
+    steps = written.get("steps")
+    step = steps[path[1]] if isinstance(steps, list | tuple) and path[1] < len(steps) else None
+    name = step.get("id") if isinstance(step, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def _told(problem: ErrorDetails, path: Path) -> tuple[str, str | None]:
+    kind, given = problem["type"], problem["input"]
+    context: Mapping[str, Any] = problem.get("ctx", {})
+    if kind == "missing":
+        return "is missing", None
+    if kind == "extra_forbidden":
+        return _unknown_field(path)
+    if kind in _EXPECTED:
+        return f"should be {_EXPECTED[kind]}, not {kind_of(given)}", None
+    if kind == "literal_error":
+        return f"should be one of {context['expected']}", _meant(given, str(context["expected"]))
+    if kind == "string_pattern_mismatch" and path[-1] == "id":
+        return f"is {str(given)[:80]!r}; {_ID_RULE}", None
+    if kind == "value_error":
+        return f"is not complete: {context['error']}", None
+    return f"is not accepted: {problem['msg'][0].lower()}{problem['msg'][1:]}", None
+
+
+def _unknown_field(path: Path) -> tuple[str, str | None]:
+    known: Collection[str] = StepDraft.model_fields if path[0] == "steps" else PlanDraft.model_fields
+    meant = nearest(str(path[-1]), known)
+    fix = f"did you mean {meant!r}?" if meant else f"the fields are {listed(known, 30)}"
+    return f"is not a field of {'a step' if path[0] == 'steps' else 'a plan'}", fix
+
+
+def _meant(given: JSON, expected: str) -> str | None:
+    meant = (
+        nearest(given, [word.strip("' ") for word in expected.replace(" or ", ",").split(",")])
+        if isinstance(given, str)
+        else None
+    )
+    return f"did you mean {meant!r}?" if meant else None
+
+
+def kind_of(value: JSON) -> str:
+    """What a value is, without showing it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case Mapping():
+            return "an object"
+        case list() | tuple():
+            return "a list"
+    return f"a {type(value).__name__}"
