@@ -327,3 +327,14 @@ ON CONFLICT (key) DO UPDATE SET tool = excluded.tool, value = excluded.value,
 
 -- name: prune_cache
 DELETE FROM surestep.tool_cache WHERE expires_at <= clock_timestamp();
+
+-- Toolkits' own tables
+
+-- name: toolkit_schemas
+SELECT toolkit, sha256 FROM surestep.toolkit_schemas
+
+-- name: lock_toolkit_schemas
+LOCK TABLE surestep.toolkit_schemas IN SHARE ROW EXCLUSIVE MODE
+
+-- name: note_toolkit_schema
+INSERT INTO surestep.toolkit_schemas (toolkit, sha256) VALUES (%(toolkit)s, %(sha256)s) ON CONFLICT DO NOTHING

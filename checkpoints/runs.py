@@ -71,6 +71,10 @@ class Runs:
         """The run of this id."""
         return _first(await self._database.fetch(QUERIES["run_by_id"], (run_id,)))
 
+    async def by_request(self, request_id: str, tenant: str = "") -> RunRecord | None:
+        """The run that this request began."""
+        return _first(await self._database.fetch(QUERIES["run_of_request"], (tenant, request_id)))
+
     async def latest(self, thread_id: str) -> RunRecord | None:
         """The newest run of a thread."""
         return _first(await self._database.fetch(QUERIES["latest_run"], (thread_id,)))

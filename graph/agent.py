@@ -1,0 +1,111 @@
+"""The graph, top to bottom: one run can be read here. And `open_agent`, the way in for a Python program."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Hashable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from langgraph.graph import END, START, StateGraph
+
+from graph import names  # noqa: F401  # first: a foreign package under one of our names is told plainly
+from graph.opening import engine_from, saver_for
+from graph.settings import Settings
+from nodes.dispatch import dispatch
+from nodes.engine import Engine
+from nodes.entering import EngineSource, Node, asking, in_session
+from nodes.execute import execute
+from nodes.fallback import fallback
+from nodes.finish import finish
+from nodes.inbox import entry
+from nodes.observe import observe
+from nodes.plan import plan
+from nodes.replan import replan
+from nodes.state import AgentInput, AgentOutput, AgentState, Context
+from nodes.validate import validate
+
+if TYPE_CHECKING:
+    from graph.gateway import Agent
+    from tools.registry import Toolkit
+
+
+def build(engines: EngineSource) -> StateGraph[AgentState, Context, AgentInput, AgentOutput]:
+    """The graph of one run. Every edge is a decision that a node has written into `state["edge"]`."""
+    flow = StateGraph(AgentState, context_schema=Context, input_schema=AgentInput, output_schema=AgentOutput)
+    nodes: tuple[Node, ...] = (plan, validate, dispatch, execute, observe, fallback, replan, finish)
+    for node in nodes:
+        flow.add_node(node.__name__, in_session(node, engines))
+    flow.add_node("approve", asking(engines))
+
+    flow.add_conditional_edges(START, entry, {"new_goal": "plan", "instruction": "observe", "continue": "dispatch"})
+    flow.add_edge("plan", "validate")
+    flow.add_conditional_edges(
+        "validate", chosen, {"ready": "dispatch", "redraft": "plan", "repatch": "replan", "give_up": "finish"}
+    )
+    flow.add_conditional_edges("dispatch", chosen, {"run": "execute", "human_interrupt": "approve", "finish": "finish"})
+    flow.add_edge("execute", "observe")
+    flow.add_conditional_edges("observe", chosen, AFTER_OBSERVE)
+    flow.add_edge("fallback", "dispatch")
+    flow.add_edge("replan", "validate")
+    flow.add_conditional_edges("approve", chosen, {"approved": "dispatch", "edited": "validate", "rejected": "observe"})
+    flow.add_edge("finish", END)
+    return flow
+
+
+AFTER_OBSERVE: dict[Hashable, str] = {
+    "next": "dispatch",
+    "retry": "execute",
+    "fallback": "fallback",
+    "local_replan": "replan",
+    "global_replan": "plan",
+    "finish": "finish",
+}
+
+
+def chosen(state: AgentState) -> str:
+    """The decision that the node before has made; a router names decisions, it does not make them."""
+    return state["edge"]
+
+
+_engines: dict[asyncio.AbstractEventLoop, asyncio.Task[Engine]] = {}
+
+
+async def engine_of_this_loop() -> Engine:
+    """The engine for a server that runs the graph (`langgraph dev`): opened on first use, one per event loop."""
+    loop = asyncio.get_running_loop()
+    if loop not in _engines or (_engines[loop].done() and _engines[loop].exception() is not None):
+        _engines[loop] = loop.create_task(_open_for_good())
+    return await asyncio.shield(_engines[loop])
+
+
+async def _open_for_good() -> Engine:
+    settings = await asyncio.to_thread(Settings.load)
+    return await AsyncExitStack().enter_async_context(engine_from(settings))
+
+
+graph = build(engine_of_this_loop).compile(name="surestep")
+"""For `langgraph.json`: compiled without a checkpointer, because the server brings its own."""
+
+
+@asynccontextmanager
+async def open_agent(
+    toolkits: Sequence[Toolkit] | None = None,
+    *,
+    settings: Settings | None = None,
+    **overrides: Any,
+) -> AsyncIterator[Agent]:
+    """An agent that owns its database pool, journal and work in flight; leaving the block ends all of them.
+
+    `toolkits` are exactly these; None means those of the settings and the built-in ones. Keywords override settings:
+    `database_url=None` is the embedded PostgreSQL, `model="…"` the planner. Raises ConfigurationError.
+    """
+    from graph.gateway import Agent
+
+    loaded = settings if settings is not None else await asyncio.to_thread(lambda: Settings.load(**overrides))
+    async with engine_from(loaded, toolkits) as engine:
+
+        async def same() -> Engine:
+            return engine
+
+        yield Agent(engine, build(same).compile(checkpointer=saver_for(engine), name="surestep"))

@@ -1,0 +1,276 @@
+"""The one gateway of every start, resume and decision: library, command line and servers come in here."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import uuid4
+
+from langgraph.types import Command
+
+from graph.preview import check_plannable, preview, validation
+from graph.result import PlanPreview, RunResult, RunSummary, Validation, result_of
+from nodes.answers import check_decision, default_decision
+from nodes.engine import Engine, run_record
+from nodes.entering import new_head, new_id
+from nodes.events import Event
+from nodes.fold import RunFold, fold
+from nodes.given import given_draft
+from nodes.inputs import declared_inputs
+from nodes.state import OPEN
+from plans.decisions import ApprovalRequest, Decision
+from plans.errors import ApprovalConflict, InvalidInput, RunBusy, UnknownThread, UsageError
+from plans.goals import check_goal
+from plans.limits import Limits
+from plans.plan import Plan, PlanDraft
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    from checkpoints.runs import RunRecord
+    from nodes.state import AgentInput, AgentOutput, AgentState, Context
+
+ApproveMode = Literal["ask", "all", "none"]
+OnEvent = Callable[[Event], None]
+GivenPlan = Plan | PlanDraft | Mapping[str, Any]
+
+
+class Agent:
+    """Starts goals, resumes and answers them. `graph` is the compiled LangGraph graph on Surestep's own saver."""
+
+    def __init__(self, engine: Engine, graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput]) -> None:
+        self.engine = engine
+        self.graph = graph
+        self._driving: set[str] = set()
+
+    async def run(
+        self,
+        goal: str | None = None,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        thread_id: str | None = None,
+        plan: GivenPlan | None = None,
+        template: str | None = None,
+        request_id: str | None = None,
+        limits: Mapping[str, Any] | None = None,
+        on_event: OnEvent | None = None,
+        approve: ApproveMode = "ask",
+    ) -> RunResult:
+        """Pursue a goal until it is done, fails, reaches a limit, or waits for a person.
+
+        `inputs` are JSON values, or `pathlib.Path` for files. The same `request_id` twice is one run. On a thread whose
+        run is still open the goal is an instruction to that run. Raises UsageError, ConfigurationError, RunBusy.
+        """
+        draft = given_draft(plan) if plan is not None else None
+        goal = check_goal(goal if goal is not None else (draft.goal if draft else _named_template(template)))
+        values, files = await declared_inputs(inputs or {}, None)
+        thread_id = thread_id or new_id()
+        latest = await self.engine.runs.latest(thread_id)
+        if latest is not None and latest.status in OPEN and latest.request_id != request_id:
+            return await self._instruct(latest, goal, on_event, plan=draft)
+        head = new_head(
+            output=self.engine.options.output,
+            thread_id=thread_id,
+            request_id=request_id or f"run:{uuid4().hex}",
+            goal=goal,
+            inputs=values,
+            files=files,
+            given_plan=draft,
+            template=template,
+            limits=_limits(limits),
+            approve=approve,
+        )
+        check_plannable(self.engine, head)
+        record = await self.engine.runs.create(run_record(head))
+        if record.run_id != head.run_id:
+            return await self._continue(record, on_event)
+        return await self._drive(record, self._request(record), on_event)
+
+    async def resume(
+        self,
+        thread_id: str,
+        *,
+        decisions: Mapping[str, Decision] | None = None,
+        on_event: OnEvent | None = None,
+        limits: Mapping[str, Any] | None = None,
+        approve: ApproveMode = "ask",
+        by: str = "library",
+    ) -> RunResult:
+        """Go on with a thread's run: after a crash, a limit or a decision. `decisions` are by approval id.
+
+        A run that has ended is left as it is and its result given. Raises UnknownThread, ApprovalConflict, RunBusy.
+        """
+        record = await self._latest(thread_id)
+        picture = await self._picture(record.run_id)
+        await self._record(picture, decisions or {}, by)
+        if record.status not in OPEN:
+            return result_of(picture, record.status)
+        if (decision := default_decision(approve)) is not None:
+            self.engine.approve[record.run_id] = approve
+            await self._record(picture, {each: decision for each in picture.asked if each not in (decisions or {})}, by)
+        if limits:
+            before = picture.head.limits if picture.head else Limits()
+            self.engine.limits[record.run_id] = _limits({**before.model_dump(), **limits})
+        return await self._continue(record, on_event)
+
+    async def decide(self, thread_id: str, step_id: str, decision: Decision, by: str) -> ApprovalRequest:
+        """Record a decision about a step's pending approval, and nothing else. Raises ApprovalConflict."""
+        record = await self._latest(thread_id)
+        picture = await self._picture(record.run_id)
+        found = [request for request in picture.asked.values() if request.step_id == step_id]
+        if not found:
+            waiting = ", ".join(request.step_id for request in picture.asked.values()) or "none"
+            raise ApprovalConflict(f"step {step_id!r} of {thread_id} waits for nobody; steps that wait: {waiting}")
+        await self._record(picture, {found[0].approval_id: decision}, by)
+        return found[0]
+
+    async def plan(
+        self,
+        goal: str | None = None,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        plan: GivenPlan | None = None,
+        template: str | None = None,
+    ) -> PlanPreview:
+        """The plan that `run` would follow; nothing runs and nothing is stored. Raises PlanRejected with all faults."""
+        draft = given_draft(plan) if plan is not None else None
+        goal = check_goal(goal if goal is not None else (draft.goal if draft else _named_template(template)))
+        values, files = await declared_inputs(inputs or {}, None)
+        head = new_head(
+            output=self.engine.options.output,
+            thread_id="preview",
+            request_id="preview",
+            goal=goal,
+            inputs=values,
+            files=files,
+            given_plan=draft,
+            template=template,
+        )
+        return await preview(self.engine, head)
+
+    def validate(self, text: str, *, finish_reason: str | None = None) -> Validation:
+        """Judge a plan, or a model's raw answer: every fault at once."""
+        return validation(self.engine.registry, text, finish_reason)
+
+    async def approvals(self, thread_id: str | None = None) -> list[ApprovalRequest]:
+        """What waits for a person, on one thread or on all."""
+        return await self.engine.approvals.pending(thread_id)
+
+    async def runs(self, limit: int = 50) -> list[RunSummary]:
+        """The latest runs, newest first."""
+        names = RunSummary.model_fields
+        return [
+            RunSummary(**{name: getattr(record, name) for name in names})
+            for record in await self.engine.runs.list(limit)
+        ]
+
+    async def show(self, thread_id: str) -> RunResult:
+        """Where the thread's latest run stands. Raises UnknownThread."""
+        record = await self._latest(thread_id)
+        return result_of(await self._picture(record.run_id), record.status)
+
+    async def output(self, thread_id: str, output_ref: str) -> bytes:
+        """The stored bytes of a result. Raises ArtifactMissing."""
+        record = await self._latest(thread_id)
+        return await self.engine.artifacts.get(record.run_id, output_ref)
+
+    async def _instruct(
+        self, record: RunRecord, text: str, on_event: OnEvent | None, *, plan: PlanDraft | None
+    ) -> RunResult:
+        if self.engine.planner is None or plan is not None:
+            raise UsageError(
+                f"thread {record.thread_id!r} has a run that is not finished ({record.status}). Go on with it by "
+                f"`surestep resume {record.thread_id}`, or use another thread. A new instruction to it needs a model."
+            )
+        return await self._drive(record, {"goal": text}, on_event)
+
+    async def _continue(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
+        """From where the thread's checkpoints are: none of this run, an interrupt, in the middle, or at an end."""
+        if record.status not in OPEN:
+            return result_of(await self._picture(record.run_id), record.status)
+        state = await self.graph.aget_state(self._config(record))
+        head = state.values.get("run")
+        if head is None or head.run_id != record.run_id:
+            return await self._drive(record, self._request(record), on_event)
+        if state.interrupts:
+            if not await self._anything_decided(record):
+                return result_of(await self._picture(record.run_id), record.status)
+            return await self._drive(record, Command(resume={each.id: {} for each in state.interrupts}), on_event)
+        return await self._drive(record, None if state.next else {"inputs": None}, on_event)
+
+    async def _anything_decided(self, record: RunRecord) -> bool:
+        asked = (await self._picture(record.run_id)).asked
+        stored = await self.engine.approvals.of_run(record.run_id)
+        return not asked or any(each.decision for each in stored if each.request.approval_id in asked)
+
+    async def _drive(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> RunResult:
+        """Run the graph until it stops. However that ends, nothing of the run goes on afterwards."""
+        async with self._only_driver(record):
+            stream = self.graph.astream(given, self._config(record), stream_mode="custom", durability="async")
+            async for said in stream:
+                if on_event is not None:
+                    on_event(Event.model_validate(said))
+        latest = await self.engine.runs.get(record.run_id)
+        return result_of(await self._picture(record.run_id), latest.status if latest else record.status)
+
+    @asynccontextmanager
+    async def _only_driver(self, record: RunRecord) -> AsyncIterator[None]:
+        if record.thread_id in self._driving:
+            raise RunBusy(f"thread {record.thread_id!r} is being run by this program already; wait for it to end")
+        self._driving.add(record.thread_id)
+        try:
+            yield
+        finally:
+            self._driving.discard(record.thread_id)
+            await self.engine.close_session(record.run_id)
+            self.engine.approve.pop(record.run_id, None)
+            self.engine.limits.pop(record.run_id, None)
+
+    async def _record(self, picture: RunFold, decisions: Mapping[str, Decision], by: str) -> None:
+        """Check every decision before the first is stored; then store each, the first decision of a request winning."""
+        for approval_id, decision in decisions.items():
+            request = picture.asked.get(approval_id)
+            if request is None:
+                raise ApprovalConflict(f"nothing waits under the approval id {approval_id!r}; it may have been decided")
+            check_decision(request, decision, self.engine.registry)
+        for approval_id, decision in decisions.items():
+            await self.engine.approvals.decide(approval_id, decision, by)
+
+    async def _latest(self, thread_id: str) -> RunRecord:
+        record = await self.engine.runs.latest(thread_id)
+        if record is None:
+            raise UnknownThread(
+                f"no run was ever started on thread {thread_id!r}; `surestep runs` lists those there are"
+            )
+        return record
+
+    async def _picture(self, run_id: str) -> RunFold:
+        rows = await self.engine.journal.read(run_id)
+        picture = fold((row.kind, row.step_id, row.attempt, row.body) for row in rows)
+        if picture.head is None:
+            record = await self.engine.runs.get(run_id)
+            picture.apply("run", None, 0, {"head": record.input if record else {}})
+        return picture
+
+    @staticmethod
+    def _request(record: RunRecord) -> AgentInput:
+        return {"goal": record.goal, "request_id": record.request_id}
+
+    @staticmethod
+    def _config(record: RunRecord) -> Any:
+        return {"configurable": {"thread_id": record.thread_id}}
+
+
+def _limits(given: Mapping[str, Any] | None) -> Limits:
+    try:
+        return Limits.model_validate(dict(given or {}))
+    except ValueError as error:
+        known = ", ".join(Limits.model_fields)
+        raise InvalidInput(f"limits that cannot be used: {error}; there are: {known}") from None
+
+
+def _named_template(template: str | None) -> str:
+    if template is None:
+        raise InvalidInput("there is nothing to do: give a goal, a plan or the name of a template")
+    return f"template {template}"

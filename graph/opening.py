@@ -1,0 +1,69 @@
+"""From settings to an engine: which toolkits, templates and models a process has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from checkpoints.saver import PostgresSaver
+from graph.settings import Settings
+from nodes.engine import Engine, EngineOptions, open_engine
+from nodes.models import Model, configured
+from nodes.templates import Template, load_templates
+from tools.loading import load_toolkit
+from tools.registry import Registry, Toolkit, combine
+
+BUILT_IN = ("tools.tabular:tabular", "tools.orders:orders")
+
+
+def registry_from(settings: Settings, toolkits: Sequence[Toolkit] | None = None) -> tuple[Registry, list[str]]:
+    """The tools of a process, and what to tell about toolkits that were left out. Raises ToolkitNotLoadable."""
+    if toolkits is not None:
+        return Registry.of(*toolkits), []
+    own = [load_toolkit(reference) for reference in dict.fromkeys(settings.toolkits)]
+    return combine([load_toolkit(reference) for reference in BUILT_IN], own)
+
+
+def templates_from(settings: Settings) -> Sequence[Template]:
+    """The shipped templates, and those of the user's folder before them."""
+    return load_templates(settings.templates)
+
+
+def options_from(settings: Settings) -> EngineOptions:
+    """What an engine needs of the settings."""
+    return EngineOptions(
+        database_url=settings.database_url,
+        folder=settings.folder,
+        artifacts_url=settings.artifacts_url,
+        output=settings.output.absolute(),
+        input_root=settings.input_root,
+        pool_size=settings.pool_size,
+        prepare_threshold=settings.prepare_threshold,
+        connections=settings.connections,
+    )
+
+
+def model_from(settings: Settings, name: str | None) -> Model | None:
+    """The model of this name at the configured endpoint, or None where none is named. Raises ModelNotConfigured."""
+    if not name:
+        return None
+    key = settings.api_key.get_secret_value() if settings.api_key else None
+    return Model(configured(name, settings.base_url, key))
+
+
+@asynccontextmanager
+async def engine_from(settings: Settings, toolkits: Sequence[Toolkit] | None = None) -> AsyncIterator[Engine]:
+    """An engine as the settings say. Raises ConfigurationError."""
+    registry, _ = await asyncio.to_thread(registry_from, settings, toolkits)
+    templates = await asyncio.to_thread(templates_from, settings)
+    options = await asyncio.to_thread(options_from, settings)
+    planner = model_from(settings, settings.model)
+    small = model_from(settings, settings.small_model)
+    async with open_engine(options, registry=registry, templates=templates, planner=planner, small=small) as engine:
+        yield engine
+
+
+def saver_for(engine: Engine) -> PostgresSaver:
+    """LangGraph's checkpoints in the engine's own database."""
+    return PostgresSaver(engine.database)

@@ -1,0 +1,108 @@
+"""Plans that do not run: the preview of a goal's plan, and the judgement of a plan's text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from graph.result import PlanPreview, Validation
+from nodes.given import rejected
+from nodes.plan import NO_PLANNER, from_template
+from nodes.planner import draft_plan
+from nodes.state import RunHead
+from plans.errors import ModelNotConfigured
+from plans.faults import Fault, errors_among
+from plans.limits import Limits
+from plans.lint import build_plan, lint
+from plans.plan import Plan, PlanDraft, Source
+from plans.reader import read_plan
+from plans.schedule import edges_of, remaining_path
+
+if TYPE_CHECKING:
+    from nodes.engine import Engine
+    from tools.registry import Registry
+
+
+def check_plannable(engine: Engine, head: RunHead) -> None:
+    """Refuse, before anything is stored, what could never run: faults of a given plan, a goal that nothing can plan.
+
+    Raises PlanRejected with all faults, InvalidInput, or ModelNotConfigured.
+    """
+    draft = head.given_plan
+    if draft is None:
+        chosen = from_template(engine, head.goal, _inputs(head), head.template)
+        if chosen is None and engine.planner is None:
+            raise ModelNotConfigured(NO_PLANNER)
+        draft = chosen.draft if chosen else None
+    if draft is not None and (errors := errors_among(_lint(engine.registry, draft, head))):
+        raise rejected(errors)
+
+
+async def preview(engine: Engine, head: RunHead) -> PlanPreview:
+    """The plan a run of this head would follow, with what it will ask and cost."""
+    check_plannable(engine, head)
+    draft, source, template = await _draft(engine, head)
+    plan = build_plan(draft, engine.registry, plan_id="preview", revision=1, source=source, template=template)
+    asks = tuple(step.id for step in plan.steps if step.require_approval or step.risk == "high")
+    warnings = [fault for fault in _lint(engine.registry, draft, head) if fault.severity == "warning"]
+    return PlanPreview(plan=plan, approvals=asks, warnings=tuple(warnings), estimate=_estimate(engine.registry, plan))
+
+
+async def _draft(engine: Engine, head: RunHead) -> tuple[PlanDraft, Source, str | None]:
+    if head.given_plan is not None:
+        return head.given_plan, "file", None
+    chosen = from_template(engine, head.goal, _inputs(head), head.template)
+    if chosen is not None:
+        return chosen.draft, "template", chosen.template.name
+    return await _from_model(engine, head), "model", None
+
+
+async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
+    """As the graph does it: one question, and its faults back to the model while tries are left."""
+    if engine.planner is None:
+        raise ModelNotConfigured(NO_PLANNER)
+    faults: list[Fault] = []
+    for _ in range(head.limits.max_redrafts + 1):
+        asked = await draft_plan(engine.planner, head.goal, _inputs(head), engine.registry.values(), faults=faults)
+        draft = asked.reading.draft
+        found = _lint(engine.registry, draft, head) if draft is not None else []
+        faults = errors_among([*asked.reading.faults, *found])
+        if draft is not None and not faults:
+            return draft.model_copy(update={"goal": head.goal})
+    raise rejected(faults)
+
+
+def _estimate(registry: Registry, plan: Plan) -> dict[str, float]:
+    def longest(step_id: str) -> float:
+        step = plan.step(step_id)
+        tool = registry.get(step.tool or "")
+        return step.timeout_s or (tool.spec.timeout_s if tool else 60.0)
+
+    edges = edges_of(plan.steps)
+    return {
+        "steps": float(len(plan.steps)),
+        "critical_path_steps": max(remaining_path(edges).values()),
+        "at_most_s": round(max(remaining_path(edges, longest).values()), 1),
+        "model_calls": float(sum(step.action == "llm" for step in plan.steps)),
+    }
+
+
+def validation(registry: Registry, text: str, finish_reason: str | None) -> Validation:
+    """Every fault of a plan's text, and the plan it gives if it has none. Inputs are taken as given by whoever runs it."""
+    reading = read_plan(text, finish_reason)
+    faults = list(reading.faults)
+    plan: dict[str, Any] | None = None
+    if reading.draft is not None:
+        faults += lint(reading.draft, registry, inputs=None, limits=Limits())
+    if reading.draft is not None and not errors_among(faults):
+        built = build_plan(reading.draft, registry, plan_id="validated", revision=1, source="file")
+        plan = built.model_dump(mode="json")
+    return Validation(valid=plan is not None, repaired=reading.repaired, faults=tuple(faults), plan=plan)
+
+
+def _lint(registry: Registry, draft: PlanDraft, head: RunHead) -> list[Fault]:
+    return lint(draft, registry, inputs=tuple(head.input_values()), limits=head.limits)
+
+
+def _inputs(head: RunHead) -> dict[str, Any]:
+    return {**head.inputs, **{name: Path(file.path) for name, file in head.files.items()}}

@@ -1,0 +1,155 @@
+"""What a caller gets of a run, in the shape that stays stable."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from nodes.fold import RunFold, StepRun
+from nodes.state import RunStatus
+from plans.decisions import ApprovalRequest
+from plans.failure import Failure
+from plans.faults import Fault
+from plans.limits import Usage
+from plans.plan import Plan
+
+ResultStatus = Literal["done", "paused", "failed", "cancelled", "limited", "running"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StepResult(_Frozen):
+    """One step of the current plan and where it stands. A `for_each` step counts the attempts of its children."""
+
+    id: str
+    tool: str | None
+    status: str
+    attempts: int
+    output_ref: str | None = None
+    failure: Failure | None = None
+    degraded: str | None = None
+    elapsed_s: float = 0.0
+    title: str | None = None
+
+
+class RunResult(_Frozen):
+    """How a run ended, or where it stands. `plan` is the current revision in full."""
+
+    run_id: str
+    thread_id: str
+    status: ResultStatus
+    goal: str
+    answer: str | None = None
+    report_ref: str | None = None
+    plan: Plan | None = None
+    steps: tuple[StepResult, ...] = ()
+    approvals: tuple[ApprovalRequest, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    usage: Usage = Usage()
+
+    _EXIT_CODES: ClassVar[dict[str, int]] = {
+        "done": 0, "failed": 1, "paused": 3, "limited": 4, "cancelled": 5, "running": 6,
+    }  # fmt: skip
+    _CONFIGURATION: ClassVar[frozenset[str]] = frozenset({"MODEL_NOT_CONFIGURED", "INVALID_INPUT"})
+
+    @property
+    def exit_code(self) -> int:
+        """What a command that ran this ends with; a goal that nothing can plan is a matter of configuration (2)."""
+        if self.status == "failed" and self.plan is None and self.failures:
+            return 2 if self.failures[0].code in self._CONFIGURATION else 1
+        return self._EXIT_CODES[self.status]
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `run --json` prints."""
+        plan = self.plan
+        return {
+            "run_id": self.run_id,
+            "thread_id": self.thread_id,
+            "status": self.status,
+            "answer": self.answer,
+            "plan": {"plan_id": plan.plan_id, "revision": plan.revision, "source": plan.source} if plan else None,
+            "steps": [_step_as_json(step) for step in self.steps],
+            "approvals": [request.model_dump(mode="json") for request in self.approvals],
+            "usage": self.usage.model_dump(mode="json"),
+            "report_ref": self.report_ref,
+            "failures": [failure.model_dump(mode="json") for failure in self.failures],
+        }
+
+
+class RunSummary(_Frozen):
+    """One line of `surestep runs`."""
+
+    run_id: str
+    thread_id: str
+    status: str
+    goal: str
+    created_at: datetime
+    ended_at: datetime | None = None
+
+
+class PlanPreview(_Frozen):
+    """A plan that has not run: which steps will ask a person, what to mind, and how long its critical path is.
+
+    `estimate` holds `steps`, `critical_path_steps`, `at_most_s` (by timeouts) and `model_calls`.
+    """
+
+    plan: Plan
+    approvals: tuple[str, ...]
+    warnings: tuple[Fault, ...]
+    estimate: dict[str, float]
+
+
+class Validation(_Frozen):
+    """What `surestep validate` found: every fault at once."""
+
+    valid: bool
+    repaired: bool
+    faults: tuple[Fault, ...]
+    plan: dict[str, Any] | None
+
+
+def result_of(fold: RunFold, status: RunStatus) -> RunResult:
+    """The result that a run's journal gives."""
+    if fold.head is None:
+        raise ValueError("a run without a head has no result")
+    finished = fold.finished or {}
+    steps = tuple(_step_result(fold, step.id, step.tool, step.title) for step in fold.plan.steps) if fold.plan else ()
+    return RunResult(
+        run_id=fold.head.run_id,
+        thread_id=fold.head.thread_id,
+        status=status,
+        goal=fold.head.goal,
+        answer=finished.get("answer"),
+        report_ref=finished.get("report_ref"),
+        plan=fold.plan,
+        steps=steps,
+        approvals=tuple(fold.asked.values()),
+        failures=tuple(Failure.model_validate(failure) for failure in finished.get("failures", ())),
+        usage=fold.usage,
+    )
+
+
+def _step_result(fold: RunFold, step_id: str, tool: str | None, title: str | None) -> StepResult:
+    run = fold.steps.get(step_id, StepRun())
+    count = len(fold.expansions.get(step_id, ()))
+    children = [fold.steps.get(f"{step_id}[{index}]", StepRun()) for index in range(count)]
+    return StepResult(
+        id=step_id,
+        tool=run.tool or tool,
+        status=run.status,
+        attempts=sum(child.attempt for child in children) if children else run.attempt,
+        output_ref=run.output.output_ref if run.output else None,
+        failure=run.failure if run.status in ("failed", "running") else None,
+        degraded=run.degraded,
+        elapsed_s=round(run.elapsed_s + sum(child.elapsed_s for child in children), 6),
+        title=title,
+    )
+
+
+def _step_as_json(step: StepResult) -> dict[str, Any]:
+    shown = step.model_dump(mode="json", include={"id", "tool", "status", "attempts", "output_ref"})
+    return {**shown, "failure": step.failure.model_dump(mode="json") if step.failure else None}

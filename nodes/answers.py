@@ -1,0 +1,157 @@
+"""What a person's decision changes in a run. Decisions are read from the table they are stored in, never from state."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from nodes.admit import call_name
+from nodes.events import Event
+from nodes.fold import base_id
+from nodes.recording import announce, outcome_body
+from plans.decisions import DECISION, ApprovalRequest, Approve, Decision, Edit, Reject, RequestKind, Respond
+from plans.errors import ApprovalConflict
+from plans.failure import Failure
+from plans.plan import PlanDraft
+from plans.references import escape
+from plans.values import JSON
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+    from tools.registry import Registry
+
+ALLOWED: Mapping[RequestKind, tuple[str, ...]] = {
+    "risk": ("approve", "edit", "reject"),
+    "unknown_outcome": ("approve", "reject", "respond"),
+    "review": ("approve", "reject"),
+    "question": ("respond", "reject"),
+}
+"""What may be answered to each kind of request. Of an unknown outcome: approve = it has not happened, run it;
+respond = it has happened, with this result; reject = leave it and skip the step."""
+
+
+def check_decision(request: ApprovalRequest, decision: Decision, registry: Registry) -> None:
+    """Raise ApprovalConflict if this cannot be the answer to this request, saying what can."""
+    allowed = ALLOWED[request.kind]
+    if decision.type not in allowed:
+        raise ApprovalConflict(
+            f"{decision.type!r} is no answer to {request.tool} of step {request.step_id}; allowed: {', '.join(allowed)}"
+        )
+    if not isinstance(decision, Edit):
+        return
+    if base_id(request.step_id) != request.step_id:
+        raise ApprovalConflict(f"{request.step_id} is one element of a for_each: approve or reject it")
+    tool = registry.get(request.tool)
+    if tool is not None and (problems := tool.check_args(decision.args)):
+        said = "; ".join(f"{path}: {message}" if path else message for path, message in problems)
+        raise ApprovalConflict(f"{request.tool} does not take the edited arguments: {said}")
+
+
+def read_answers(requests: Sequence[ApprovalRequest], answer: Any) -> list[Decision | None]:
+    """The decisions in an inbox's answer, in the order of the requests. None where there is no exact decision."""
+    given = answer.get("decisions") if isinstance(answer, Mapping) else None
+    if not isinstance(given, list) or len(given) != len(requests):
+        return [None] * len(requests)
+    return [_read(item) for item in given]
+
+
+def _read(item: Any) -> Decision | None:
+    if isinstance(item, Mapping) and item.get("type") == "edit" and isinstance(item.get("edited_action"), Mapping):
+        item = {"type": "edit", "args": item["edited_action"].get("args")}
+    try:
+        return DECISION.validate_python(item)
+    except ValidationError:
+        return None
+
+
+async def take_decisions(session: Session) -> list[tuple[ApprovalRequest, Decision]]:
+    """Apply every stored decision that this run has not applied yet."""
+    taken = []
+    for stored in await session.engine.approvals.of_run(session.head_run_id):
+        request = session.fold.asked.get(stored.request.approval_id)
+        if request is not None and stored.decision is not None:
+            await apply_decision(session, request, stored.decision, stored.decided_by or "")
+            taken.append((request, stored.decision))
+    return taken
+
+
+async def apply_decision(session: Session, request: ApprovalRequest, decision: Decision, by: str) -> None:
+    """Write the decision into the journal and do what it says; nothing starts here, steps only may start again."""
+    unit = request.step_id
+    args = decision.args if isinstance(decision, Edit) else request.args
+    call = call_name(request.tool, args)
+    body = {
+        "approval_id": request.approval_id,
+        "kind": request.kind,
+        "action": f"{unit}|{call}",
+        "call": call,
+        "decision": decision.model_dump(),
+        "by": by,
+    }
+    await session.record("decision", unit, request.attempt, body=body)
+    if request.kind == "unknown_outcome":
+        await _settle(session, request, decision, by)
+    elif isinstance(decision, Reject):
+        await _reject(session, request, decision)
+    session.scheduling().unpark(unit)
+    session.emit(Event(kind="approval", step_id=unit, tool=request.tool, status=decision.type, message=by))
+
+
+async def _settle(session: Session, request: ApprovalRequest, decision: Decision, by: str) -> None:
+    unit, why = request.step_id, "decided by a person"
+    body: dict[str, Any] = {"how": "run", "by": by, "why": why}
+    carried = None
+    if isinstance(decision, Reject):
+        body = {"how": "skip", "by": by, "why": decision.message or why}
+    elif isinstance(decision, Respond):
+        output, carried = await outcome_body(session, unit, _value(decision.message), started=time.monotonic())
+        body = {**output, "how": "happened", "by": by, "why": why}
+    await session.record("settlement", unit, request.attempt, body=body, artifact=carried)
+    announce(session, unit, session.step(base_id(unit)))
+
+
+def _value(text: str) -> JSON:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+async def _reject(session: Session, request: ApprovalRequest, decision: Reject) -> None:
+    run = session.fold.run(request.step_id)
+    why = f": {decision.message}" if decision.message else ""
+    message = f"a person has rejected {request.tool} of step {request.step_id}{why}"
+    failure = Failure(
+        code="REJECTED", message=message, step_id=request.step_id, tool=request.tool, attempt=run.attempt + 1
+    )
+    await session.record("refusal", request.step_id, failure.attempt, body={"failure": failure.model_dump()})
+    announce(session, request.step_id, session.step(base_id(request.step_id)))
+
+
+def edited_draft(session: Session, edits: Sequence[tuple[ApprovalRequest, Decision]]) -> PlanDraft:
+    """The current plan with the edited arguments in place; what a person wrote is literal, not a reference."""
+    args = {request.step_id: decision.args for request, decision in edits if isinstance(decision, Edit)}
+    draft = session.plan.draft
+    steps = tuple(
+        step.model_copy(update={"args": _literal(args[step.id])}) if step.id in args else step for step in draft.steps
+    )
+    return draft.model_copy(update={"steps": steps})
+
+
+def _literal(value: JSON) -> JSON:
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, dict):
+        return {key: _literal(item) for key, item in value.items()}
+    return [_literal(item) for item in value] if isinstance(value, list) else value
+
+
+def default_decision(mode: str) -> Decision | None:
+    """What is decided without asking, when the run was started with `--approve all` or `none`."""
+    if mode == "all":
+        return Approve()
+    return Reject(message="this run asks nobody (--approve none)") if mode == "none" else None

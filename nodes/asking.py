@@ -1,0 +1,59 @@
+"""Asking a person: a pending approval, recorded the moment its step is ready; and what a person's answer changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from nodes.admit import Ask
+from nodes.answers import default_decision, take_decisions
+from nodes.events import Event
+from nodes.fold import base_id
+from plans.decisions import ApprovalRequest, RequestKind
+from plans.plan import Risk
+from plans.values import JSON, sha256_of
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+
+async def ask_person(session: Session, unit: str, asked: Ask) -> None:
+    """A step that is ready and needs a person waits, and holds up only what depends on it."""
+    tool = session.fold.run(unit).tool or session.step(base_id(unit)).tool or session.step(base_id(unit)).action
+    await record_request(session, unit, "risk", tool, asked.args, asked.risk, asked.reason)
+    session.scheduling().park(unit)
+    if decision := default_decision(session.approve):
+        by = f"--approve {session.approve}"
+        await session.engine.approvals.decide(approval_id(session, unit, "risk", tool, asked.args), decision, by)
+        await take_decisions(session)
+
+
+def approval_id(session: Session, unit: str, kind: RequestKind, tool: str, args: Mapping[str, JSON]) -> str:
+    """Bound to run, step, tool and arguments, and for an unknown outcome to the attempt: asking again is the same."""
+    attempt = session.fold.run(unit).attempt if kind == "unknown_outcome" else 0
+    return sha256_of([session.head_run_id, unit, kind, tool, dict(args), attempt])[:24]
+
+
+async def record_request(
+    session: Session, unit: str, kind: RequestKind, tool: str, args: Mapping[str, JSON], risk: Risk, reason: str
+) -> None:
+    """Store one pending approval, in the table where people find it and in the journal; asking again changes nothing."""
+    attempt = session.fold.run(unit).attempt
+    request = ApprovalRequest(
+        approval_id=approval_id(session, unit, kind, tool, args),
+        run_id=session.head_run_id,
+        thread_id=session.head.thread_id,
+        step_id=unit,
+        tool=tool,
+        args=dict(args),
+        args_sha256=sha256_of(dict(args)),
+        risk=risk,
+        reason=reason,
+        kind=kind,
+        attempt=attempt,
+        created_at=datetime.fromtimestamp(session.engine.clock.wall(), UTC),
+    )
+    await session.engine.approvals.record([request])
+    await session.record("asked", unit, attempt, body={"request": request.model_dump(mode="json")})
+    session.emit(Event(kind="approval", step_id=unit, tool=tool, status="pending", message=reason))

@@ -1,0 +1,161 @@
+"""What all runs of one process share, and the sessions of the runs it drives. It belongs to one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from checkpoints.approvals import Approvals
+from checkpoints.artifacts import ArtifactStore
+from checkpoints.connections import Connections
+from checkpoints.database import Database, open_database
+from checkpoints.journal import Journal
+from checkpoints.leases import Leases
+from checkpoints.runs import RunRecord, Runs
+from checkpoints.tool_stores import PostgresBreakers, PostgresCache, PostgresSettings
+from checkpoints.toolkit_schemas import apply_schemas
+from nodes.models import Model
+from nodes.session import Session
+from nodes.state import RunHead
+from nodes.templates import Template
+from plans.limits import Limits
+from plans.values import sha256_of
+from tools.ports import Clock, Ports
+from tools.registry import Registry
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """How an engine is set up; the settings in `graph/settings.py` say where each comes from."""
+
+    database_url: str | None = None
+    folder: Path = Path(".surestep")
+    artifacts_url: str | None = None
+    output: Path = Path("surestep-out")
+    input_root: Path | None = None
+    pool_size: int = 10
+    prepare_threshold: int | None = 5
+    connections: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class Engine:
+    """Stores, tools and models behind the nodes. `sessions` holds the runs that this process drives now; `approve` and
+    `limits` what a caller has said for its own drive of a run."""
+
+    options: EngineOptions
+    database: Database
+    journal: Journal
+    leases: Leases
+    runs: Runs
+    approvals: Approvals
+    artifacts: ArtifactStore
+    connections: Connections
+    registry: Registry
+    ports: Ports
+    templates: Sequence[Template] = ()
+    planner: Model | None = None
+    small: Model | None = None
+    approve: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, Limits] = field(default_factory=dict)
+    sessions: dict[str, Session] = field(default_factory=dict)
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
+
+    @property
+    def clock(self) -> Clock:
+        """Time and chance of this engine."""
+        return self.ports.clock
+
+    async def begin(self, head: RunHead) -> Session:
+        """The session of the run that this request starts, or has started before: a request is one run."""
+        record = await self.runs.create(run_record(head))
+        return await self.session(record.run_id)
+
+    async def session(self, run_id: str) -> Session:
+        """The run's session in this process, opened if need be: lease first, then the journal is read.
+
+        Raises RunBusy if another process drives the run.
+        """
+        async with self.opening:
+            known = self.sessions.get(run_id)
+            if known is None:
+                known = self.sessions[run_id] = await Session.open(self, run_id)
+            return known
+
+    async def close_session(self, run_id: str) -> None:
+        """End the run's session here, if there is one: work in flight is settled, the journal flushed, the lease let go."""
+        session = self.sessions.pop(run_id, None)
+        if session is not None:
+            await session.close()
+
+
+def run_record(head: RunHead) -> RunRecord:
+    """The stored request of a run; its hash leaves out what differs between two sendings of one request."""
+    stored = head.model_dump(mode="json")
+    request = {name: stored[name] for name in ("goal", "inputs", "files", "template", "given_plan")}
+    return RunRecord(
+        run_id=head.run_id,
+        thread_id=head.thread_id,
+        request_id=head.request_id,
+        goal=head.goal,
+        input=stored,
+        input_sha256=sha256_of(request),
+    )
+
+
+@asynccontextmanager
+async def open_engine(
+    options: EngineOptions,
+    *,
+    registry: Registry,
+    templates: Sequence[Template] = (),
+    planner: Model | None = None,
+    small: Model | None = None,
+    clock: Clock | None = None,
+) -> AsyncIterator[Engine]:
+    """An engine on a migrated database, with the toolkits' own tables in place. Everything it opened is closed again.
+
+    Raises DatabaseUnavailable or StorageUnavailable.
+    """
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(
+            open_database(
+                options.database_url,
+                options.folder,
+                pool_size=options.pool_size,
+                prepare_threshold=options.prepare_threshold,
+            )
+        )
+        await apply_schemas(database, {kit.name: kit.schema_sql for kit in registry.toolkits if kit.schema_sql})
+        ports = Ports(
+            PostgresBreakers(database), PostgresSettings(database), PostgresCache(database), clock=clock or Clock()
+        )
+        artifacts_url = options.artifacts_url or str((options.folder / "artifacts").absolute())
+        engine = Engine(
+            options=options,
+            database=database,
+            journal=await stack.enter_async_context(Journal(database)),
+            leases=await stack.enter_async_context(Leases(database)),
+            runs=Runs(database),
+            approvals=Approvals(database),
+            artifacts=ArtifactStore(database, artifacts_url),
+            connections=await stack.enter_async_context(Connections(database, options.connections)),
+            registry=registry,
+            ports=ports,
+            templates=templates,
+            planner=planner,
+            small=small or planner,
+        )
+        try:
+            yield engine
+        finally:
+            for run_id in list(engine.sessions):
+                await engine.close_session(run_id)
+            for model in {id(m): m for m in (engine.planner, engine.small) if m is not None}.values():
+                await model.aclose()

@@ -1,0 +1,166 @@
+"""How a node is entered, whoever resumes it: the session is opened first, and what it wrote is durable before it returns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, cast
+from uuid import uuid4
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+
+from nodes.approve import approve, ask
+from nodes.engine import Engine
+from nodes.given import given_draft
+from nodes.inbox import entry, goal_text, taken
+from nodes.inputs import declared_inputs
+from nodes.session import Session
+from nodes.state import AgentState, Context, RunHead
+from plans.errors import InvalidInput
+from plans.goals import check_goal
+from plans.limits import Limits
+
+EngineSource = Callable[[], Awaitable[Engine]]
+Node = Callable[[AgentState, Session], Awaitable[dict[str, Any]]]
+
+
+class Entered(Protocol):
+    """A node as LangGraph calls it."""
+
+    __name__: str
+
+    def __call__(self, state: AgentState, *, runtime: Runtime[Context]) -> Awaitable[dict[str, Any]]:
+        """What of the state changes."""
+        ...
+
+
+def in_session(node: Node, engines: EngineSource) -> Entered:
+    """The node as LangGraph calls it. A node that raises ends the drive: nothing of the run goes on unowned."""
+
+    async def run(state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]:
+        engine = await engines()
+        session = await _session(engine, state, get_config(), runtime)
+        fresh: dict[str, Any] = _fresh(state, session) if entry(state) == "new_goal" else {}
+        seen = cast("AgentState", {**state, **fresh})
+        return await _driven(engine, session, lambda: node(seen, session), seen, fresh)
+
+    run.__name__ = node.__name__
+    return run
+
+
+def asking(engines: EngineSource) -> Entered:
+    """`approve` as LangGraph calls it: the interrupt comes first, before anything is opened."""
+
+    async def run(state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]:
+        answer = ask(state)
+        engine = await engines()
+        session = await _session(engine, state, get_config(), runtime)
+        return await _driven(engine, session, lambda: approve(state, session, answer), state, {})
+
+    run.__name__ = "approve"
+    return run
+
+
+async def _driven(
+    engine: Engine,
+    session: Session,
+    work: Callable[[], Awaitable[dict[str, Any]]],
+    state: AgentState,
+    fresh: Mapping[str, Any],
+) -> dict[str, Any]:
+    run_id = session.head_run_id
+    try:
+        update = {**fresh, **await work()}
+        update |= session.snapshot(state)
+        await session.flush()
+    except BaseException:
+        await engine.close_session(run_id)
+        raise
+    if update.get("edge") == "human_interrupt" or session.fold.finished is not None:
+        await engine.close_session(run_id)
+    return update
+
+
+async def _session(engine: Engine, state: AgentState, config: RunnableConfig, runtime: Runtime[Context]) -> Session:
+    head = state.get("run")
+    if entry(state) == "new_goal" or head is None:
+        session = await _begun(engine, state, config, runtime.context)
+    else:
+        session = await engine.session(head.run_id)
+        await _reopen(session, engine.limits.pop(head.run_id, None))
+    session.writer, session.config = runtime.stream_writer, config
+    return session
+
+
+async def _reopen(session: Session, limits: Limits | None) -> None:
+    """A run that stopped at a limit goes on; the caller may have raised it."""
+    finished = session.fold.finished
+    if limits is not None or (finished is not None and finished["status"] == "limited"):
+        await session.record("reopened", body={"limits": limits.model_dump() if limits else None})
+
+
+async def _begun(engine: Engine, state: AgentState, config: RunnableConfig, context: Context | None) -> Session:
+    """The run that this request begins. Sent again (a rescued job, a double click) it is the same run."""
+    thread_id = str(config.get("configurable", {}).get("thread_id") or new_id())
+    request_id = state.get("request_id") or _request_of(config)
+    known = await engine.runs.by_request(request_id)
+    if known is not None:
+        return await engine.session(known.run_id)
+    inputs, files = await declared_inputs(state.get("inputs") or {}, engine.options.input_root)
+    goal, given = goal_text(state), state.get("plan")
+    if goal is None and given is None:
+        raise InvalidInput("there is no goal: send `goal`, or `messages` that end with a person's message")
+    draft = given_draft(given) if given is not None else None
+    head = new_head(
+        thread_id=thread_id,
+        request_id=request_id,
+        goal=check_goal(goal or (draft.goal if draft else "")),
+        inputs=inputs,
+        files=files,
+        given_plan=draft,
+        limits=(context and context.limits) or Limits(),
+        approve=(context and context.approve) or "ask",
+        output=engine.options.output,
+    )
+    return await engine.begin(head)
+
+
+def new_head(*, output: Path, **fields: Any) -> RunHead:
+    """A run's head under a new id; its files go into a folder of that name."""
+    run_id = new_id()
+    folder = os.path.normpath(os.path.join(str(output), run_id))
+    return RunHead(run_id=run_id, output_folder=folder, **fields)
+
+
+def new_id() -> str:
+    """An id that sorts by time and can be read aloud: 20261129-171530-1f0c9a2b."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid4().hex[:8]}"
+
+
+def _request_of(config: RunnableConfig) -> str:
+    """The caller's own id for this invocation; a server that rescues a job sends it again."""
+    run_id = config.get("run_id") or (config.get("metadata") or {}).get("run_id")
+    return f"langgraph:{run_id}" if run_id else f"once:{uuid4().hex}"
+
+
+def _fresh(state: AgentState, session: Session) -> dict[str, Any]:
+    """The channels of a new run: nothing of the thread's earlier run is left in them."""
+    return {
+        **taken(state),
+        "run": session.head,
+        "edge": "new_goal",
+        "status": "running",
+        "answer": None,
+        "failures": [],
+        "report_ref": None,
+        "current_plan": None,
+        "drafted": None,
+        "faults": [],
+        "verdicts": [],
+        "approvals": [],
+        "counts": {},
+    }

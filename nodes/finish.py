@@ -1,0 +1,127 @@
+"""finish: awaits what is in flight, says how the run ended, and what it gave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import AIMessage
+
+from nodes.state import AgentState, RunStatus
+from plans.failure import Failure
+from plans.faults import errors_among
+from plans.references import UnresolvedReference, as_text, references_in, resolve
+from plans.values import JSON
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+ANSWER_CHARACTERS = 4_000
+"""Longest answer made from a bare result; a report says more in its file."""
+FAULT_CODES = ("MODEL_NOT_CONFIGURED", "MODEL_FAILED", "INVALID_INPUT")
+
+
+async def finish(state: AgentState, session: Session) -> dict[str, Any]:
+    """The end of a run, or of this stretch of it: status, answer, failures, and where the report is."""
+    if session.fold.finished is not None:  # the process died after this node had decided
+        return _update(state, session, session.fold.finished)
+    if session.scheduler is not None:
+        await session.scheduler.settle()
+    failures = _failures(state, session)
+    status = _status(session, failures)
+    values = await _values(session)
+    planned = await _planned_answer(session) if status == "done" else None
+    answer = _answer(session, status, failures, planned or (_readable(values[-1]) if values else "done"))
+    report_ref = next(
+        (v["report_html"] for v in reversed(values) if isinstance(v, dict) and v.get("report_html")), None
+    )
+    body = {
+        "status": status,
+        "answer": answer,
+        "failures": [failure.model_dump() for failure in failures],
+        "report_ref": report_ref,
+        "wall_s": round(session.elapsed_s(), 3),
+    }
+    await session.record("finish", body=body)
+    await session.set_status(status, {"answer": answer, "report_ref": report_ref})
+    return _update(state, session, body)
+
+
+def _update(state: AgentState, session: Session, body: Mapping[str, Any]) -> dict[str, Any]:
+    failures = [Failure.model_validate(failure) for failure in body["failures"]]
+    update = {name: body[name] for name in ("status", "answer", "report_ref")} | {"failures": failures}
+    if state.get("messages"):
+        update["messages"] = [AIMessage(body["answer"] or "", id=f"{session.head_run_id}-answer")]
+    return update
+
+
+def _failures(state: AgentState, session: Session) -> list[Failure]:
+    """What failed for good, planning first. A failure that a retry, fallback or replan has mended is none."""
+    found = [run.failure for run in session.fold.steps.values() if run.failure and run.status in ("failed", "running")]
+    if state.get("edge") != "give_up":
+        return found
+    errors = errors_among(state.get("faults") or [])
+    code = next((error.code for error in errors if error.code in FAULT_CODES), "PLAN_INVALID")
+    code = {"MODEL_FAILED": "MODEL_ANSWER_INVALID"}.get(code, code)
+    message = errors[0].message if code != "PLAN_INVALID" else "; ".join(str(error) for error in errors)
+    return [Failure(code=code, message=message), *found]
+
+
+def _status(session: Session, failures: list[Failure]) -> RunStatus:
+    if any(failure.class_ == "limit" for failure in failures):
+        return "limited"
+    if session.fold.plan is None or any(verdict.verdict == "finish" for verdict in session.fold.queue):
+        return "failed"
+    if any(failure.step_id is None for failure in failures):
+        return "failed"
+    tolerated = all(_tolerated(session, failure) for failure in failures)
+    return "done" if tolerated else "failed"
+
+
+def _tolerated(session: Session, failure: Failure) -> bool:
+    """A failure is tolerated where something that depended on it has gone on without it."""
+    step_id = (failure.step_id or "").partition("[")[0]
+    return any(step_id in step.depends_on and step.on_dependency_failure != "abort" for step in session.plan.steps)
+
+
+async def _values(session: Session) -> list[JSON]:
+    """The results of the steps that nothing depends on, and of those that wrote a report; in plan order."""
+    if session.fold.plan is None:
+        return []
+    read = {name for step in session.plan.steps for name in step.depends_on}
+    last = [step.id for step in session.plan.steps if step.id not in read]
+    return [await session.value(step_id) for step_id in last if session.fold.run(step_id).output is not None]
+
+
+def _answer(session: Session, status: RunStatus, failures: list[Failure], text: str) -> str | None:
+    if status != "done":
+        return "; ".join(failure.message for failure in failures) or None
+    notes = [f"Note: step {unit} was {run.degraded}." for unit, run in session.fold.steps.items() if run.degraded]
+    missing = [f"Missing: {failure.message}." for failure in failures]
+    return "\n".join((text, *notes, *missing))
+
+
+async def _planned_answer(session: Session) -> str | None:
+    """The plan's own answer, with what its references stand for; None if it has none or one finds nothing."""
+    template = session.plan.answer
+    if template is None:
+        return None
+    named: dict[str, JSON] = {"inputs": session.head.input_values()}
+    for reference in references_in(template):
+        if session.fold.run(reference.name).output is not None:
+            named[reference.name] = await session.value(reference.name)
+    try:
+        return as_text(resolve(template, named.__getitem__))
+    except UnresolvedReference:
+        return None
+
+
+def _readable(value: JSON) -> str:
+    """A result as an answer: what it calls its summary, answer or text, else its JSON, cut if it is long."""
+    if isinstance(value, dict):
+        for name in ("summary", "answer", "text", "message"):
+            if isinstance(value.get(name), str) and value[name]:
+                return str(value[name])
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= ANSWER_CHARACTERS else text[:ANSWER_CHARACTERS] + " …"

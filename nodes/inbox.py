@@ -1,0 +1,50 @@
+"""The inbox of a thread: what a caller has just sent, and whether it begins a run, instructs one, or lets it go on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from langchain_core.messages import HumanMessage
+
+from nodes.state import OPEN
+
+Entry = Literal["new_goal", "instruction", "continue"]
+
+
+def entry(state: Mapping[str, Any]) -> Entry:
+    """Where a new invocation of the graph enters it."""
+    if state.get("run") is None or state.get("status") not in OPEN:
+        return "new_goal"
+    return "instruction" if new_instruction(state) is not None else "continue"
+
+
+def goal_text(state: Mapping[str, Any]) -> str | None:
+    """The goal in the inbox: `goal` itself, else the last human message that has not been taken yet."""
+    if goal := state.get("goal"):
+        return str(goal)
+    message = _last_human(state)
+    return None if message is None or message.id == state.get("seen_message") else message_text(message)
+
+
+new_instruction = goal_text
+"""While a run is open, the same places hold an instruction."""
+
+
+def message_text(message: HumanMessage) -> str:
+    """The text of a message; what is not text in it is left out."""
+    return str(message.text)
+
+
+def taken(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The update that empties the inbox."""
+    message = _last_human(state)
+    empty: dict[str, Any] = {"goal": None, "inputs": None, "plan": None, "request_id": None}
+    if message is not None:
+        empty["seen_message"] = message.id
+    return empty
+
+
+def _last_human(state: Mapping[str, Any]) -> HumanMessage | None:
+    messages = state.get("messages") or []
+    return next((m for m in reversed(messages) if isinstance(m, HumanMessage)), None)

@@ -1,0 +1,90 @@
+"""A run's inputs: values as they are, files with the size and hash they have at the start."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nodes.state import InputFile
+from plans.errors import InvalidInput
+from plans.values import unclean
+
+NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+async def declared_inputs(given: Mapping[str, Any], root: Path | None) -> tuple[dict[str, Any], dict[str, InputFile]]:
+    """Values and files. A `Path`, or `{"file": "…"}` from a client, is a file; a client's must lie under `root`.
+
+    Raises InvalidInput that names the input, what was found, and what is expected.
+    """
+    values: dict[str, Any] = {}
+    files: dict[str, InputFile] = {}
+    for name, value in given.items():
+        _check_name(name)
+        if isinstance(value, Path):
+            files[name] = await asyncio.to_thread(input_file, name, value)
+        elif isinstance(value, Mapping) and set(value) == {"file"}:
+            files[name] = await asyncio.to_thread(_client_file, name, str(value["file"]), root)
+        else:
+            if problem := next(unclean(value), None):
+                raise InvalidInput(f"the input {name!r} cannot be stored: {problem[1]}")
+            values[name] = value
+    return values, files
+
+
+def input_file(name: str, path: Path) -> InputFile:
+    """The file as it is now. Raises InvalidInput where it is missing, a folder, or not readable."""
+    if path.is_dir():
+        raise InvalidInput(f"the input {name!r} is the folder {path}; give a file in it")
+    if not path.exists():
+        raise InvalidInput(f"the input {name!r} names {path}, and there is no such file{_nearby(path)}")
+    if not path.is_file():
+        raise InvalidInput(f"the input {name!r} names {path}, which is no regular file")
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return InputFile(path=str(path.resolve()), size=path.stat().st_size, sha256=digest)
+    except OSError as error:
+        raise InvalidInput(f"the input {name!r} cannot be read: {path}: {error.strerror}") from None
+
+
+async def changed_files(files: Mapping[str, InputFile]) -> list[str]:
+    """Names of input files that are gone or have other bytes than at the start."""
+    return [name for name, file in files.items() if await asyncio.to_thread(_changed, name, file)]
+
+
+def _changed(name: str, file: InputFile) -> bool:
+    try:
+        return input_file(name, Path(file.path)).sha256 != file.sha256
+    except InvalidInput:
+        return True
+
+
+def _client_file(name: str, path: str, root: Path | None) -> InputFile:
+    if root is None:
+        raise InvalidInput(
+            f"the input {name!r} names a file, and this server takes none; set SURESTEP_INPUT_ROOT to the folder "
+            "that clients may name files in"
+        )
+    real = (root / path).resolve()
+    if not real.is_relative_to(root.resolve()):
+        raise InvalidInput(f"the input {name!r} must lie under this server's input folder")
+    return input_file(name, real)
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name or not set(name) <= NAME_CHARACTERS or name[0] in "0123456789-":
+        raise InvalidInput(f"{name!r} cannot name an input: use letters, digits, _ and -, a letter first")
+
+
+def _nearby(path: Path) -> str:
+    """Up to five files beside it, as a hint."""
+    try:
+        names = sorted(entry.name for entry in os.scandir(path.parent) if entry.is_file())[:5]
+    except OSError:
+        return f" (nor a folder {path.parent})"
+    return f"; in {path.parent} there is {', '.join(names)}" if names else ""

@@ -1,0 +1,48 @@
+"""An `action: llm` step: a model judges or writes from what the step's dependencies gave."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from nodes.journaled_model import JournaledModel
+from nodes.judge import judge, values_for
+from nodes.model_errors import ModelFailed
+from nodes.recording import record_failure, record_success
+from plans.failure import Failure
+from plans.plan import Step
+from plans.references import UnresolvedReference
+from plans.values import JSON
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+
+async def call_model(
+    session: Session, unit: str, step: Step, named: Mapping[str, JSON], missing: tuple[str, ...]
+) -> None:
+    """Ask, check against the step's schema, and store; once accepted the answer is never asked for again."""
+    attempt = session.fold.run(unit).attempt + 1
+    started = time.monotonic()
+    model = session.engine.small
+    if model is None:
+        await _failed(session, unit, attempt, "MODEL_NOT_CONFIGURED", "this step needs a model; set SURESTEP_MODEL")
+        return
+    try:
+        values = values_for(step, {name: value for name, value in named.items() if name not in missing})
+        journaled = JournaledModel(session, model, f"step:{unit}:{attempt}")
+        judgement = await judge(journaled, step, values, goal=session.head.goal, missing=missing)
+    except UnresolvedReference as error:
+        await _failed(session, unit, attempt, "UNRESOLVED_REFERENCE", str(error))
+    except ModelFailed as error:
+        await _failed(session, unit, attempt, error.code, str(error), error.delay_s)
+    else:
+        await record_success(session, unit, step, judgement.value, started=started)
+
+
+async def _failed(
+    session: Session, unit: str, attempt: int, code: str, message: str, delay_s: float | None = None
+) -> None:
+    failure = Failure(code=code, message=message, step_id=unit, tool="llm", attempt=attempt, delay_s=delay_s)
+    await record_failure(session, unit, failure)

@@ -1,0 +1,109 @@
+"""observe: one verdict per outcome, and the edge of the most severe. The others stay queued until it is their turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nodes.asking import record_request
+from nodes.events import Event
+from nodes.fold import base_id
+from nodes.inbox import new_instruction, taken
+from nodes.state import AgentState, Planning, Verdict
+from nodes.verdicts import Standing, decide, most_severe
+from plans.failure import Failure
+from plans.moves import SETTLED
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+
+async def observe(state: AgentState, session: Session) -> dict[str, Any]:
+    """Decide about every outcome that has no verdict, then take the most severe verdict that waits."""
+    update = await _instruction(state, session)
+    decided = [await _decide(session, unit) for unit in list(session.fold.undecided)]
+    top = most_severe(session.fold.queue)
+    if top is None:
+        retried = any(verdict.verdict == "retry" for verdict in decided)
+        return {**update, "edge": "retry" if retried else "next"}
+    if top.verdict in ("local_replan", "global_replan"):
+        update["planning"] = Planning(
+            purpose="local" if top.verdict == "local_replan" else "global",
+            trigger=top.key,
+            step_id=top.step_id or None,
+            instruction=top.reason if top.code == "NEW_INSTRUCTION" else None,
+        )
+        update["faults"] = []
+    return {**update, "edge": top.verdict}
+
+
+async def _instruction(state: AgentState, session: Session) -> dict[str, Any]:
+    """A message that came while the run is open: the rest of the plan is written anew around what is finished."""
+    text = new_instruction(state)
+    if text is None:
+        return {}
+    if session.engine.planner is None:
+        session.emit(
+            Event(kind="notice", message="a new instruction needs a model; set SURESTEP_MODEL. The run goes on.")
+        )
+        return taken(state)
+    verdict = Verdict(
+        verdict="global_replan",
+        step_id="",
+        attempt=len(session.fold.instructions) + 1,
+        code="NEW_INSTRUCTION",
+        reason=text,
+    )
+    await session.record("verdict", body={"verdict": verdict.model_dump()})
+    return taken(state)
+
+
+async def _decide(session: Session, unit: str) -> Verdict:
+    run = session.fold.run(unit)
+    if run.failure is None:
+        raise AssertionError(f"{unit} is undecided and has no failure")
+    verdict = decide(run.failure, _standing(session, unit, run.failure), now=session.engine.clock.wall())
+    await session.record("verdict", unit, run.attempt, body={"verdict": verdict.model_dump()})
+    if verdict.verdict == "ask":
+        intent = run.in_doubt or {}
+        args, tool = intent.get("args", {}), intent.get("tool", "")
+        await record_request(session, unit, "unknown_outcome", tool, args, "high", run.failure.message)
+    if verdict.verdict in ("retry", "next", "finish"):
+        session.scheduling().moved(unit)
+    return verdict
+
+
+def _standing(session: Session, unit: str, failure: Failure) -> Standing:
+    step_id = base_id(unit)
+    step = session.step(step_id)
+    run = session.fold.run(unit)
+    limits = session.head.limits
+    tool = session.engine.registry.get(run.tool or step.tool or "")
+    critical = tool is not None and tool.spec.critical
+    return Standing(
+        tries=run.tries,
+        max_attempts=1 if critical else limits.max_attempts,
+        resendable=tool is not None and tool.effect in ("idempotent", "transactional"),
+        alternative=next_alternative(session, unit),
+        can_replan=session.engine.planner is not None,
+        local_replans_left=limits.max_local_replans - session.fold.local_replans[step_id],
+        global_replans_left=limits.max_global_replans - session.fold.global_replans,
+        is_child=unit != step_id,
+        tolerated=unit != step_id or _tolerated(session, step_id),
+    )
+
+
+def next_alternative(session: Session, unit: str) -> str | None:
+    """The next declared alternative that is registered and has not been tried; none once an effect may have happened."""
+    run = session.fold.run(unit)
+    tool = session.engine.registry.get(session.step(base_id(unit)).tool or "")
+    if tool is None or run.in_doubt is not None:
+        return None
+    names = [fallback.tool for fallback in tool.spec.fallbacks]
+    return next((name for name in names if name not in run.tried and name in session.engine.registry), None)
+
+
+def _tolerated(session: Session, step_id: str) -> bool:
+    """Whether the run can go on without this step: everything that depends on it says so, or nothing does."""
+    dependents = [step for step in session.plan.steps if step_id in step.depends_on]
+    open_dependents = [step for step in dependents if session.fold.status(step.id) not in SETTLED]
+    return all(step.on_dependency_failure != "abort" for step in open_dependents)

@@ -1,0 +1,41 @@
+"""What a planning prompt is given of a run: the tools it may use now, its inputs, and what is finished."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nodes.catalog import summary
+from nodes.planner import FinishedStep
+from nodes.state import RunHead
+from tools.tool import Tool
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+
+async def offered_tools(session: Session) -> list[Tool]:
+    """The tools this run's role may use, that are switched on."""
+    role = session.head.role
+    offered = []
+    for tool in session.engine.registry.values():
+        changes = await session.engine.ports.settings.get(tool.name)
+        permitted = not tool.spec.roles or role in tool.spec.roles
+        if permitted and changes.get("enabled", tool.enabled):
+            offered.append(tool)
+    return offered
+
+
+def prompt_inputs(head: RunHead) -> dict[str, Any]:
+    """The run's inputs by name; a file is a Path."""
+    return {**head.inputs, **{name: Path(file.path) for name, file in head.files.items()}}
+
+
+async def finished_steps(session: Session) -> list[FinishedStep]:
+    """Steps that a new revision keeps, each with a summary of its result that may stand in a prompt."""
+    finished = []
+    for step in session.fold.kept():
+        run = session.fold.run(step.id)
+        result = summary(await session.value(step.id)) if run.output is not None else {"status": run.status}
+        finished.append(FinishedStep(step, result))
+    return finished

@@ -1,0 +1,104 @@
+"""plan: writes a draft. A given plan, else a template, else a model; again for a global replan or a refused draft."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from nodes.fold import base_id
+from nodes.journaled_model import JournaledModel
+from nodes.model_errors import ModelFailed
+from nodes.offered import finished_steps, offered_tools, prompt_inputs
+from nodes.planner import draft_plan, keeping
+from nodes.state import AgentState, Drafted, Planning
+from nodes.templates import Filled, choose, match
+from plans.errors import ModelNotConfigured, UsageError
+from plans.failure import Failure
+from plans.faults import Fault
+from plans.plan import Source
+
+if TYPE_CHECKING:
+    from nodes.engine import Engine
+    from nodes.session import Session
+
+NO_PLANNER = (
+    "no template matches this goal and no model is configured. Set SURESTEP_MODEL (and OPENAI_BASE_URL, OPENAI_API_KEY) "
+    "in the environment or surestep.toml, give a plan with --plan, or use a template (`surestep templates` lists them)."
+)
+
+
+async def plan(state: AgentState, session: Session) -> dict[str, Any]:
+    """A draft for `validate`. Entered again for a known run it gives the plan that is recorded, and resets nothing."""
+    planning = state.get("planning") or Planning()
+    if planning.purpose == "global":
+        drafted = await _from_model(session, planning, "global_replan", state.get("faults") or [])
+    else:
+        drafted = await _first(session, planning, state.get("faults") or [])
+    return {"drafted": drafted, "planning": planning, "status": "running"}
+
+
+async def _first(session: Session, planning: Planning, faults: list[Fault]) -> Drafted:
+    head = session.head
+    if session.fold.plan is not None:
+        stored = session.fold.plan
+        return Drafted(draft=stored.draft, source=stored.source, template=stored.template)
+    if head.given_plan is not None:
+        return Drafted(draft=head.given_plan, source="file")
+    try:
+        chosen = from_template(session.engine, head.goal, prompt_inputs(head), head.template)
+        if chosen is not None:
+            return Drafted(draft=chosen.draft, source="template", template=chosen.template.name)
+    except UsageError as error:
+        return Drafted(source="template", faults=(Fault(code="INVALID_INPUT", message=str(error)),))
+    return await _from_model(session, planning, "model", faults)
+
+
+def from_template(engine: Engine, goal: str, inputs: Mapping[str, Any], name: str | None = None) -> Filled | None:
+    """The template that was named, else the first that does what the whole goal asks. Raises InvalidInput."""
+    if name is not None:
+        return choose(engine.templates, name, inputs, goal)
+    return match(goal, inputs, engine.templates, tools=set(engine.registry))
+
+
+async def _from_model(session: Session, planning: Planning, source: Source, faults: list[Fault]) -> Drafted:
+    model = session.engine.planner
+    if model is None:
+        return Drafted(source=source, faults=(Fault(code="MODEL_NOT_CONFIGURED", message=NO_PLANNER),))
+    key = f"plan:{planning.purpose}:{planning.trigger}:{planning.tries}"
+    try:
+        answer = await draft_plan(
+            JournaledModel(session, model, key),
+            _goal(session),
+            prompt_inputs(session.head),
+            await offered_tools(session),
+            faults=faults,
+            finished=await finished_steps(session),
+            failure=_failure(session, planning),
+        )
+    except (ModelFailed, ModelNotConfigured) as error:
+        return Drafted(source=source, faults=(Fault(code="MODEL_FAILED", message=str(error)),))
+    draft = answer.reading.draft
+    if draft is not None:
+        draft = keeping(session.fold.kept(), draft.model_copy(update={"goal": session.head.goal}))
+    return Drafted(
+        draft=draft,
+        source=source,
+        repaired=answer.reading.repaired,
+        prompt_sha256=answer.prompt_sha256,
+        model=answer.answer.model,
+        faults=answer.reading.faults,
+    )
+
+
+def _goal(session: Session) -> str:
+    """The goal with the instructions that came later."""
+    return "\n".join((session.head.goal, *session.fold.instructions))
+
+
+def _failure(session: Session, planning: Planning) -> Failure | None:
+    if planning.instruction is not None:
+        return Failure(code="NEW_INSTRUCTION", message=planning.instruction)
+    if planning.step_id is None:
+        return None
+    run = session.fold.steps.get(planning.step_id) or session.fold.steps.get(base_id(planning.step_id))
+    return run.failure if run else None

@@ -1,0 +1,97 @@
+"""How an attempt's end is written down: the artifact first, then the row that names it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from nodes.events import Event
+from nodes.fold import base_id
+from plans.expressions import InvalidExpression, holds
+from plans.failure import Failure
+from plans.plan import Step
+from plans.values import JSON, unclean
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+
+def criterion_failure(session: Session, unit: str, step: Step, value: JSON) -> Failure | None:
+    """Why a result is no success after all: the step's own criterion is false, or it cannot be stored."""
+    attempt = session.fold.run(unit).attempt
+    attempt += session.fold.run(unit).in_doubt is None
+    if problem := next(unclean(value), None):
+        message = f"the result cannot be stored: {problem[1]}"
+        return Failure(code="OUTPUT_INVALID", message=message, step_id=unit, tool=step.tool, attempt=attempt)
+    if step.success_when is None:
+        return None
+    try:
+        if holds(step.success_when, value):
+            return None
+        message = f"the step did not succeed: {step.success_when} is false of its result"
+    except InvalidExpression as error:
+        message = f"the step's criterion cannot be judged: {error}"
+    return Failure(code="CRITERION_FALSE", message=message, step_id=unit, tool=step.tool, attempt=attempt)
+
+
+async def outcome_body(
+    session: Session, unit: str, value: JSON, *, started: float, degraded: str | None = None
+) -> tuple[dict[str, Any], Any]:
+    """The body of an outcome row, and the small artifact that travels with it."""
+    output, carried = await session.store(value)
+    body: dict[str, Any] = {
+        "output": {
+            "output_ref": output.output_ref,
+            "size": output.size,
+            "sha256": output.sha256,
+            "media_type": output.media_type,
+        },
+        "elapsed_s": round(time.monotonic() - started, 6),
+    }
+    if note := degraded or session.fold.run(unit).degraded:
+        body["degraded"] = note
+    return body, carried
+
+
+async def record_success(
+    session: Session, unit: str, step: Step, value: JSON, *, started: float, degraded: str | None = None
+) -> None:
+    """Store a result and its outcome row; dependents may start at once, effects among them wait for the row."""
+    if failure := criterion_failure(session, unit, step, value):
+        await record_failure(session, unit, failure, elapsed_s=time.monotonic() - started)
+        return
+    body, carried = await outcome_body(session, unit, value, started=started, degraded=degraded)
+    run = session.fold.run(unit)
+    attempt = run.attempt if run.in_doubt is not None else run.attempt + 1
+    await session.record("outcome", unit, attempt, body=body, artifact=carried)
+    announce(session, unit, step)
+
+
+async def record_failure(
+    session: Session, unit: str, failure: Failure, *, raw: str | None = None, elapsed_s: float = 0.0
+) -> None:
+    """Write a failure down; its raw text goes into an artifact and nowhere else."""
+    if raw:
+        artifact = await session.engine.artifacts.put(session.head_run_id, raw.encode("utf-8", "replace"), "text/plain")
+        failure = failure.model_copy(update={"raw_ref": artifact.output_ref})
+    kind = "unknown" if failure.code == "UNKNOWN_OUTCOME" else "outcome"
+    body = {"failure": failure.model_dump(), "elapsed_s": round(elapsed_s, 6)}
+    await session.record(kind, unit, failure.attempt, body=body)
+    announce(session, unit, session.step(base_id(unit)))
+
+
+def announce(session: Session, unit: str, step: Step) -> None:
+    """Tell the stream where a step run stands now."""
+    run = session.fold.run(unit)
+    session.emit(
+        Event(
+            kind="step",
+            step_id=unit,
+            title=step.title,
+            tool=run.tool or step.tool or step.action,
+            status="in_doubt" if run.in_doubt is not None else run.status,
+            attempt=run.attempt,
+            elapsed_s=run.elapsed_s,
+            message=run.failure.message if run.failure else run.degraded,
+        )
+    )

@@ -1,0 +1,55 @@
+"""replan: one failed step, its failure and the tools go to a small model; everything else of the plan stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nodes.fold import base_id
+from nodes.journaled_model import JournaledModel
+from nodes.model_errors import ModelFailed
+from nodes.offered import finished_steps, offered_tools, prompt_inputs
+from nodes.replanner import redraw_step
+from nodes.state import AgentState, Drafted, Planning
+from plans.faults import Fault
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+
+async def replan(state: AgentState, session: Session) -> dict[str, Any]:
+    """A draft that differs from the current plan in the failed step only."""
+    planning = state.get("planning") or Planning()
+    step_id = base_id(planning.step_id or "")
+    failure = session.fold.run(step_id).failure
+    model = session.engine.small
+    if failure is None or model is None:
+        fault = Fault(code="MODEL_NOT_CONFIGURED", message="a local replan needs a model; set SURESTEP_SMALL_MODEL")
+        return {"drafted": Drafted(source="local_replan", faults=(fault,))}
+    key = f"replan:{planning.trigger}:{planning.tries}"
+    try:
+        repair = await redraw_step(
+            JournaledModel(session, model, key),
+            session.plan,
+            failure,
+            prompt_inputs(session.head),
+            await offered_tools(session),
+            finished=await finished_steps(session),
+            faults=state.get("faults") or [],
+        )
+    except ModelFailed as error:
+        fault = Fault(code="MODEL_FAILED", message=str(error))
+        return {"drafted": Drafted(source="local_replan", faults=(fault,))}
+    draft = session.plan.draft
+    if repair.step is not None:
+        steps = tuple(repair.step if step.id == step_id else step for step in draft.steps)
+        draft = draft.model_copy(update={"steps": steps})
+    drafted = Drafted(
+        draft=draft if repair.step is not None else None,
+        source="local_replan",
+        template=session.plan.template,
+        repaired=repair.repaired,
+        prompt_sha256=repair.prompt_sha256,
+        model=repair.answer.model,
+        faults=repair.faults,
+    )
+    return {"drafted": drafted}

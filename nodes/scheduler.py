@@ -1,0 +1,149 @@
+"""Starts every step run the moment its own dependencies and limits allow, the most urgent first. No waves, no barriers.
+
+Work in flight belongs to the run, not to the node that started it: `drive` returns as soon as a decision is needed and
+leaves the rest running; the next `drive` picks it up again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from nodes.attempt import gather, run_unit
+from nodes.fold import base_id
+from nodes.frontier import Frontier
+from plans.plan import Plan
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+
+class Scheduler:
+    """The step runs of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self._plan: Plan | None = None
+        self._frontier: Frontier | None = None
+        self._open: dict[str, set[str]] = {}
+        self._wake = asyncio.Event()
+        self._broken: list[BaseException] = []
+
+    @property
+    def frontier(self) -> Frontier:
+        """The ready step runs of the current revision."""
+        if self._frontier is None or self._plan is not self.session.plan:
+            self._plan = self.session.plan
+            self._frontier = Frontier(self._plan, self.session.fold)
+            self._open = {}
+            for step_id, elements in self.session.fold.expansions.items():
+                self.expanded(step_id, len(elements))
+        return self._frontier
+
+    def expanded(self, step_id: str, count: int) -> None:
+        """A `for_each` step has become this many children."""
+        if self.session.fold.status(step_id) != "running" or step_id in self.tasks:
+            return
+        units = [f"{step_id}[{index}]" for index in range(count)]
+        self._open[step_id] = {unit for unit in units if not self.session.fold.is_over(unit)}
+        for unit in units:
+            self.frontier.push(unit)
+        self._gather_if_complete(step_id)
+
+    def moved(self, unit: str) -> None:
+        """Something has changed about this step run: it may start again, or its dependents may."""
+        self.frontier.push(unit)
+        step_id = base_id(unit)
+        if unit == step_id:
+            self.frontier.resolved(unit)
+        elif step_id in self._open and self.session.fold.is_over(unit):
+            self._open[step_id].discard(unit)
+            self._gather_if_complete(step_id)
+        self._wake.set()
+
+    def park(self, unit: str) -> None:
+        """This step run waits for a person: it does not ask again until something is decided."""
+        self.frontier.parked.add(unit)
+
+    def unpark(self, unit: str) -> None:
+        """A person has decided: the step run may ask again."""
+        self.frontier.parked.discard(unit)
+        self.moved(unit)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs, nothing is ready and nothing waits for its time."""
+        return not self.tasks and self.frontier.next_at() is None
+
+    async def drive(self) -> None:
+        """Start and collect until a decision is needed or nothing is left to run."""
+        while True:
+            self._raise_if_broken()
+            if self.session.decision_needed:
+                return
+            self._start_ready()
+            if self.idle:
+                return
+            await self._something()
+
+    def _start_ready(self) -> None:
+        limit = self.session.head.limits.concurrency
+        while len(self.tasks) < limit:
+            unit = self.frontier.pop(self.session.engine.clock.wall())
+            if unit is None:
+                return
+            self._launch(unit, run_unit(self.session, unit))
+
+    def _ended(self, unit: str, task: asyncio.Task[None]) -> None:
+        self.tasks.pop(unit, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._broken.append(error)
+        elif not task.cancelled() and unit in self.session.fold.expansions and not self.session.fold.is_over(unit):
+            self.expanded(unit, len(self.session.fold.expansions[unit]))
+        elif not task.cancelled():
+            self.moved(unit)
+        self._wake.set()
+
+    def _gather_if_complete(self, step_id: str) -> None:
+        if not self._open[step_id]:
+            del self._open[step_id]
+            self._launch(step_id, gather(self.session, step_id))
+
+    def _launch(self, unit: str, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name=f"{self.session.head_run_id} {unit}")
+        self.tasks[unit] = task
+        task.add_done_callback(lambda done: self._ended(unit, done))
+
+    async def _something(self) -> None:
+        """Wait until something has ended, or the next waiting step run's time has come."""
+        self._wake.clear()
+        due = self.frontier.next_at() if len(self.tasks) < self.session.head.limits.concurrency else None
+        timeout = None if due is None else max(0.0, due - self.session.engine.clock.wall())
+        try:
+            async with asyncio.timeout(timeout):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
+    def _raise_if_broken(self) -> None:
+        """A bug or a lost lease in a step's task is the node's to raise: nothing is swallowed."""
+        if self._broken:
+            raise self._broken.pop(0)
+
+    async def settle(self) -> None:
+        """Wait for everything in flight."""
+        while self.tasks:
+            await asyncio.wait(list(self.tasks.values()))
+            await asyncio.sleep(0)
+        self._raise_if_broken()
+
+    async def stop(self) -> None:
+        """End what is in flight: reads are cancelled, effects that have begun are awaited to their deadline."""
+        for unit, task in list(self.tasks.items()):
+            run = self.session.fold.steps.get(unit)
+            if run is None or run.in_doubt is None:
+                task.cancel()
+        if self.tasks:
+            await asyncio.wait(list(self.tasks.values()))

@@ -1,0 +1,223 @@
+"""One run as this process drives it: its lease, its picture of the journal, its results at hand, its work in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from checkpoints.artifacts import Artifact
+from checkpoints.journal import Row
+from checkpoints.leases import Lease
+from nodes.events import Event
+from nodes.fold import Output, RunFold, fold
+from nodes.state import STATE_VERSION, RunHead, RunStatus
+from plans.errors import SurestepError
+from plans.plan import Plan, Step
+from plans.values import JSON
+
+if TYPE_CHECKING:
+    from nodes.engine import Engine
+    from nodes.scheduler import Scheduler
+
+INLINE_BYTES = 16 * 1024
+"""Results up to this size travel in the same statement as the row that names them."""
+KEPT_BYTES = 64 * 1024 * 1024
+"""How much of a run's results is kept in memory for its next steps; the rest is read again when needed."""
+
+Writer = Callable[[Any], None]
+
+
+@dataclass
+class Session:
+    """The live side of one run. Everything it tells the fold it has also handed to the journal, in the same order."""
+
+    engine: Engine
+    lease: Lease
+    fold: RunFold
+    n: int = 0
+    began: float = field(default_factory=time.monotonic)
+    writer: Writer | None = None
+    config: Any = None
+    accepted: dict[str, asyncio.Future[None]] = field(default_factory=dict)
+    scheduler: Scheduler | None = None
+    _values: OrderedDict[str, tuple[JSON, int]] = field(default_factory=OrderedDict)
+    _kept: int = 0
+    _steps: tuple[Plan | None, dict[str, Step]] = (None, {})
+
+    @classmethod
+    async def open(cls, engine: Engine, run_id: str) -> Session:
+        """Take the run's lease, then read what has happened. Raises RunBusy, or UnknownThread for no such run."""
+        lease = await engine.leases.acquire(run_id, engine.owner)
+        try:
+            rows = await engine.journal.read(run_id)
+            picture = fold((row.kind, row.step_id, row.attempt, row.body) for row in rows)
+            session = cls(engine, lease, picture)
+            if picture.head is None:
+                record = await engine.runs.get(run_id)
+                if record is None:
+                    raise SurestepError(f"the run {run_id} has no stored request; start the goal again")
+                await session.record("run", body={"head": record.input})
+        except BaseException:
+            await engine.leases.release(lease)
+            raise
+        return session
+
+    @property
+    def head(self) -> RunHead:
+        """What the run is about."""
+        if self.fold.head is None:
+            raise SurestepError("the run has no head: its first journal row is missing")
+        return self.fold.head
+
+    @property
+    def approve(self) -> str:
+        """Whether people are asked in this drive: "ask", or "all" or "none" where its caller has said so."""
+        return self.engine.approve.get(self.head_run_id, self.head.approve)
+
+    @property
+    def decision_needed(self) -> bool:
+        """Whether something waits for a verdict, or a verdict for its turn."""
+        return bool(self.fold.undecided or self.fold.queue)
+
+    def scheduling(self) -> Scheduler:
+        """The run's scheduler, made when first needed."""
+        if self.scheduler is None:
+            from nodes.scheduler import Scheduler
+
+            self.scheduler = Scheduler(self)
+        return self.scheduler
+
+    @property
+    def plan(self) -> Plan:
+        """The current revision."""
+        if self.fold.plan is None:
+            raise SurestepError(f"the run {self.head.run_id} has no plan yet")
+        return self.fold.plan
+
+    def step(self, step_id: str) -> Step:
+        """A step of the current revision."""
+        if self._steps[0] is not self.plan:
+            self._steps = (self.plan, {step.id: step for step in self.plan.steps})
+        return self._steps[1][step_id]
+
+    async def record(
+        self,
+        kind: str,
+        step_id: str | None = None,
+        attempt: int = 0,
+        *,
+        body: Mapping[str, Any],
+        artifact: tuple[Artifact, bytes] | None = None,
+        wait: bool = False,
+    ) -> None:
+        """Add one row: to the picture at once, to the journal in order. With `wait` it is accepted when this returns.
+
+        Raises StaleOwner if another worker has taken the run over.
+        """
+        row = self.row(kind, step_id, attempt, body, artifact)
+        self.fold.apply(kind, step_id, attempt, body)
+        future = await self.engine.journal.submit(row)
+        if step_id is not None and kind in ("outcome", "settlement"):
+            self.accepted[step_id] = future
+        if wait:
+            await future
+
+    def row(
+        self,
+        kind: str,
+        step_id: str | None,
+        attempt: int,
+        body: Mapping[str, Any],
+        artifact: tuple[Artifact, bytes] | None = None,
+    ) -> Row:
+        """The next row of this owner."""
+        self.n += 1
+        return Row(self.head_run_id, self.lease.fence, self.n, kind, step_id, attempt, dict(body), artifact)
+
+    @property
+    def head_run_id(self) -> str:
+        """The run's id, known before its head is."""
+        return self.lease.run_id
+
+    async def flush(self) -> None:
+        """Wait until every row so far is accepted. Raises StaleOwner if another worker has taken the run over."""
+        await self.engine.journal.flush(self.head_run_id)
+
+    async def store(self, value: JSON) -> tuple[Output, tuple[Artifact, bytes] | None]:
+        """Make a result an artifact: durable now if it is large, else to be sent along with the row that names it."""
+        body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        if len(body) <= INLINE_BYTES:
+            artifact = self.engine.artifacts.describe(body, "application/json")
+            carried = (artifact, body)
+        else:
+            artifact = await self.engine.artifacts.put(self.head_run_id, body, "application/json")
+            carried = None
+        self._keep(artifact.output_ref, value, len(body))
+        return Output(artifact.output_ref, artifact.size, artifact.sha256, artifact.media_type), carried
+
+    async def value(self, unit: str) -> JSON:
+        """The result of a finished step run. KeyError if it gave none; ArtifactMissing if it is gone."""
+        run = self.fold.steps.get(unit)
+        if run is None or run.output is None:
+            raise KeyError(unit)
+        return await self.read(run.output.output_ref)
+
+    async def read(self, reference: str) -> JSON:
+        """The JSON value of one of this run's artifacts. ArtifactMissing if it is gone or has changed."""
+        if reference in self._values:
+            self._values.move_to_end(reference)
+            return self._values[reference][0]
+        body = await self.engine.artifacts.get(self.head_run_id, reference)
+        value = json.loads(body)
+        self._keep(reference, value, len(body))
+        return value
+
+    def _keep(self, reference: str, value: JSON, size: int) -> None:
+        if reference not in self._values:
+            self._values[reference] = (value, size)
+            self._kept += size
+        while self._kept > KEPT_BYTES and len(self._values) > 1:
+            _, (_, dropped) = self._values.popitem(last=False)
+            self._kept -= dropped
+
+    def elapsed_s(self) -> float:
+        """Wall time of the run so far: earlier drives as the journal knows them, and this one."""
+        return self.fold.usage.wall_s + time.monotonic() - self.began
+
+    def emit(self, event: Event) -> None:
+        """Say something on the custom stream, if anyone listens."""
+        if self.writer is not None:
+            self.writer(event.model_dump(exclude_none=True))
+
+    def snapshot(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """What of the state has changed: unchanged values are not written again, for each write is stored."""
+        usage = self.fold.usage.model_copy(update={"wall_s": round(self.elapsed_s(), 3)})
+        now: dict[str, Any] = {
+            "schema_version": STATE_VERSION,
+            "run": self.head,
+            "current_plan": self.fold.plan,
+            "verdicts": list(self.fold.queue),
+            "approvals": list(self.fold.asked.values()),
+            "counts": self.fold.counts(),
+            "usage": usage,
+        }
+        return {name: value for name, value in now.items() if state.get(name) != value}
+
+    async def set_status(self, status: RunStatus, summary: Mapping[str, Any] | None = None) -> None:
+        """Write the run's status where it can be listed; refused if the lease was lost."""
+        await self.engine.runs.set_status(self.head_run_id, self.lease.fence, status, dict(summary or {}))
+
+    async def close(self) -> None:
+        """End this drive: no new starts, reads cancelled, effects awaited, journal flushed, lease let go."""
+        try:
+            if self.scheduler is not None:
+                await self.scheduler.stop()
+            await self.flush()
+        finally:
+            self.engine.journal.forget(self.head_run_id)
+            await self.engine.leases.release(self.lease)

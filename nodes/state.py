@@ -1,0 +1,147 @@
+"""What the nodes read and write: small frozen values that LangGraph checkpoints.
+
+State is a cache of the journal. It holds what is needed to route and to read; results are artifacts, and only their
+`output_ref` ever appears here. These types are named in checkpoints: they never change module.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypedDict
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from pydantic import BaseModel, ConfigDict, Field
+
+from plans.decisions import ApprovalRequest
+from plans.failure import Failure, VerdictName
+from plans.faults import Fault
+from plans.limits import Limits, Usage
+from plans.plan import Plan, PlanDraft, Source
+
+STATE_VERSION = 1
+
+RunStatus = Literal["running", "paused", "done", "failed", "cancelled", "limited"]
+OPEN: frozenset[str] = frozenset({"running", "paused", "limited"})
+"""Statuses of a run that may go on; a thread with any other status takes the next goal as a new run."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class InputFile(_Frozen):
+    """A declared input file as it was when the run began: absolute path, size in bytes, hex SHA-256."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+class RunHead(_Frozen):
+    """What a run is about. `inputs` are JSON values; a file input stands in `files` under its name instead."""
+
+    run_id: str
+    thread_id: str
+    request_id: str
+    goal: str
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    files: dict[str, InputFile] = Field(default_factory=dict)
+    limits: Limits = Limits()
+    approve: Literal["ask", "all", "none"] = "ask"
+    role: str | None = None
+    template: str | None = None
+    given_plan: PlanDraft | None = None
+    output_folder: str = ""
+
+    def input_values(self) -> dict[str, Any]:
+        """What `${inputs.…}` sees: a file is its absolute path."""
+        return {**self.inputs, **{name: file.path for name, file in self.files.items()}}
+
+
+class Verdict(_Frozen):
+    """What `observe` decided about one outcome, identified by step run and attempt."""
+
+    verdict: VerdictName
+    step_id: str
+    attempt: int
+    code: str
+    reason: str
+    not_before: float | None = None
+    alternative: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Names the outcome this verdict is about."""
+        return f"{self.step_id}#{self.attempt}"
+
+
+class Planning(_Frozen):
+    """Why a plan is being written: for the goal, to repair one step, or anew; `tries` counts refused drafts."""
+
+    purpose: Literal["first", "local", "global"] = "first"
+    trigger: str = ""
+    step_id: str | None = None
+    instruction: str | None = None
+    tries: int = 0
+
+
+class Drafted(_Frozen):
+    """A draft on its way to `validate`, with where it came from and what is already known to be wrong with it."""
+
+    draft: PlanDraft | None = None
+    source: Source = "human"
+    template: str | None = None
+    repaired: bool = False
+    prompt_sha256: str | None = None
+    model: str | None = None
+    faults: tuple[Fault, ...] = ()
+
+
+class Context(_Frozen):
+    """What a caller may say per run. It can only narrow: role, tenant, policy and ceilings come from the server."""
+
+    approve: Literal["ask", "none"] | None = None
+    limits: Limits | None = None
+
+
+class AgentInput(TypedDict, total=False):
+    """A goal (or a last human message), with named inputs, a plan of the caller's own, and the id of the request."""
+
+    goal: str | None
+    messages: Annotated[list[AnyMessage], add_messages]
+    inputs: dict[str, Any] | None
+    plan: dict[str, Any] | None
+    request_id: str | None
+
+
+class AgentOutput(TypedDict, total=False):
+    """How a run ended or where it stands."""
+
+    status: RunStatus
+    answer: str | None
+    failures: list[Failure]
+    report_ref: str | None
+    messages: Annotated[list[AnyMessage], add_messages]
+
+
+class AgentState(AgentInput, AgentOutput, total=False):
+    """Everything the graph carries from node to node. The keys of `AgentInput` are an inbox: the first node empties it."""
+
+    schema_version: int
+    seen_message: str | None
+    run: RunHead | None
+    edge: str
+    current_plan: Plan | None
+    planning: Planning
+    drafted: Drafted | None
+    faults: list[Fault]
+    verdicts: list[Verdict]
+    approvals: list[ApprovalRequest]
+    counts: dict[str, int]
+    usage: Usage
+
+
+CHECKPOINTED: tuple[type[BaseModel], ...] = (
+    ApprovalRequest, Drafted, Failure, Fault, InputFile, Limits, Plan, PlanDraft, Planning, RunHead, Usage, Verdict,
+)  # fmt: skip
+"""Every type that may stand in a checkpoint; the saver's serializer allows these and LangGraph's own."""

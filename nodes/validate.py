@@ -1,0 +1,110 @@
+"""validate: no draft runs before it is a plan. All faults at once; a revision is stored before anything of it starts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from nodes.events import Event
+from nodes.state import AgentState, Drafted, Planning
+from plans.faults import Fault, errors_among
+from plans.lint import build_plan, lint
+from plans.plan import Plan, PlanDraft
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+NOT_WORTH_ASKING_AGAIN = frozenset({"MODEL_NOT_CONFIGURED", "MODEL_FAILED", "INVALID_INPUT"})
+MODEL_SOURCES = frozenset({"model", "global_replan", "local_replan"})
+
+
+async def validate(state: AgentState, session: Session) -> dict[str, Any]:
+    """Ready, or back to whoever wrote the draft while tries are left, or an honest end."""
+    drafted = state.get("drafted") or Drafted()
+    planning = state.get("planning") or Planning()
+    faults = [*drafted.faults, *_found(session, drafted, planning)]
+    errors = errors_among(faults)
+    if drafted.draft is not None and not errors:
+        await _store(session, drafted, drafted.draft, planning, faults)
+        return {"drafted": None, "faults": faults, "planning": Planning(), "edge": "ready"}
+    if drafted.source == "human" and session.fold.plan is not None:
+        session.emit(Event(kind="notice", message=f"the edit is not used: {'; '.join(map(str, errors))}"))
+        return {"drafted": None, "faults": faults, "planning": Planning(), "edge": "ready"}
+    return {"drafted": None, "faults": faults, **_again(session, drafted, planning, errors)}
+
+
+def _found(session: Session, drafted: Drafted, planning: Planning) -> list[Fault]:
+    if drafted.draft is None or _same(session.fold.plan, drafted.draft):
+        return []
+    head = session.head
+    found = lint(drafted.draft, session.engine.registry, inputs=tuple(head.input_values()), limits=head.limits)
+    return [*found, *_changed_kept_steps(session, drafted.draft), *_no_progress(session, drafted.draft, planning)]
+
+
+def _same(stored: Plan | None, draft: PlanDraft) -> bool:
+    return stored is not None and stored.draft == draft
+
+
+def _changed_kept_steps(session: Session, draft: PlanDraft) -> list[Fault]:
+    """A step that has run, or runs, is kept as it is; a changed one needs a new id."""
+    now = {step.id: step for step in draft.steps}
+    kept = {step.id: step for step in session.plan.draft.steps} if session.fold.plan else {}
+    return [
+        Fault(
+            code="CHANGED_FINISHED_STEP",
+            step=step.id,
+            message=f"step {step.id} is {session.fold.status(step.id)} and must stay as it is",
+            fix="keep it unchanged and give the new step another id",
+        )
+        for step in session.fold.kept()
+        if now.get(step.id) not in (kept[step.id], step)
+    ]
+
+
+def _no_progress(session: Session, draft: PlanDraft, planning: Planning) -> list[Fault]:
+    """The failed step again, byte for byte, would fail again."""
+    if planning.step_id is None or session.fold.plan is None:
+        return []
+    step_id = planning.step_id.partition("[")[0]
+    before = {step.id: step for step in session.plan.draft.steps}.get(step_id)
+    if before is None or all(step != before for step in draft.steps):
+        return []
+    fix = "change its tool or its arguments"
+    return [Fault(code="NO_PROGRESS", step=step_id, message=f"step {step_id} has just failed as it stands", fix=fix)]
+
+
+async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning: Planning, faults: list[Fault]) -> None:
+    before = session.fold.plan
+    if _same(before, draft) and planning.purpose == "first":
+        return
+    plan = build_plan(
+        draft,
+        session.engine.registry,
+        plan_id=before.plan_id if before else uuid4().hex[:12],
+        revision=before.revision + 1 if before else 1,
+        source=drafted.source,
+        template=drafted.template,
+    )
+    body = {
+        "plan": plan.model_dump(mode="json"),
+        "purpose": planning.purpose,
+        "parent": before.revision if before else None,
+        "answers": [planning.trigger] if planning.trigger else [],
+        "prompt_sha256": drafted.prompt_sha256,
+        "model": drafted.model,
+        "repaired": drafted.repaired,
+        "warnings": [fault.model_dump() for fault in faults],
+    }
+    await session.record("plan", body=body)
+    session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
+
+
+def _again(session: Session, drafted: Drafted, planning: Planning, errors: list[Fault]) -> dict[str, Any]:
+    asked_for_nothing = any(fault.code in NOT_WORTH_ASKING_AGAIN for fault in errors)
+    worth_asking = drafted.source in MODEL_SOURCES and not asked_for_nothing
+    if worth_asking and planning.tries < session.head.limits.max_redrafts:
+        again = planning.model_copy(update={"tries": planning.tries + 1})
+        return {"planning": again, "edge": "repatch" if planning.purpose == "local" else "redraft"}
+    if planning.purpose == "local" and session.fold.global_replans < session.head.limits.max_global_replans:
+        return {"planning": planning.model_copy(update={"purpose": "global", "tries": 0}), "edge": "redraft"}
+    return {"edge": "give_up"}
