@@ -1,0 +1,160 @@
+"""Tests of the sixth layer: never more at once, never more often, and all calls run in the end."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tools.calls import Scripted, Time, a_call, code_of, failed, tool_of
+from tools.limiter import limit
+from tools.outcome import Call, CallFailure, Outcome, Success
+
+
+class Counted:
+    """Work that takes a little while and counts how many of it ran at once."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.most = 0
+        self.ran = 0
+
+    async def __call__(self, call: Call) -> Outcome:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        self.running -= 1
+        self.ran += 1
+        call.ended()
+        return Success(None)
+
+
+@given(most=st.integers(1, 6), calls=st.integers(1, 30))
+def test_the_observed_maximum_is_the_limit_and_all_calls_run(most: int, calls: int) -> None:
+    """However many ask at once, as many as allowed run together, and each runs once."""
+
+    async def scenario() -> Counted:
+        tool, below = tool_of(lambda: 1, name="t", concurrency=most), Counted()
+        await asyncio.gather(*(limit(a_call(tool), below) for _ in range(calls)))
+        return below
+
+    below = asyncio.run(scenario())
+    assert (below.most, below.ran, below.running) == (min(most, calls), calls, 0)
+
+
+async def test_a_tool_without_limits_is_not_limited() -> None:
+    """No declaration, no waiting."""
+    tool, below = tool_of(lambda: 1, name="t"), Counted()
+    await asyncio.gather(*(limit(a_call(tool), below) for _ in range(20)))
+    assert below.most == 20
+
+
+async def test_the_slot_is_held_until_the_work_has_really_ended() -> None:
+    """A call that was given up while its work goes on still occupies its tool."""
+    tool = tool_of(lambda: 1, name="hung", concurrency=1)
+    given_up: list[Call] = []
+
+    async def leaves_work_behind(call: Call) -> Outcome:
+        given_up.append(call)
+        return failed("TIMEOUT")
+
+    await limit(a_call(tool), leaves_work_behind)
+    below = Scripted([Success(1)])
+    assert code_of(await limit(a_call(tool, seconds=0.02), below)) == "POOL_FULL"
+    given_up[0].ended()
+    assert await limit(a_call(tool, seconds=1), below) == Success(1)
+
+
+async def test_two_tools_do_not_share_slots() -> None:
+    """A limit is per tool."""
+    below = Counted()
+    calls = [a_call(tool_of(lambda: 1, name=name, concurrency=1)) for name in ("a", "b")]
+    await asyncio.gather(*(limit(call, below) for call in calls))
+    assert below.most == 2
+
+
+async def test_a_cancelled_wait_gives_nothing_away() -> None:
+    """A caller that stops waiting for a slot leaves the number of slots as it was."""
+    tool, held = tool_of(lambda: 1, name="cancelled", concurrency=1), asyncio.Event()
+
+    async def holds(call: Call) -> Outcome:
+        await held.wait()
+        call.ended()
+        return Success(1)
+
+    holding = asyncio.create_task(limit(a_call(tool), holds))
+    waiting = [asyncio.create_task(limit(a_call(tool), Scripted([Success(1)]))) for _ in range(3)]
+    await asyncio.sleep(0.01)
+    waiting[0].cancel()
+    waiting[2].cancel()
+    held.set()
+    await asyncio.gather(holding, *waiting, return_exceptions=True)
+    below = Counted()
+    await asyncio.gather(*(limit(a_call(tool), below) for _ in range(5)))
+    assert (below.most, below.ran) == (1, 5)
+
+
+@given(
+    calls=st.integers(1, 4), per_s=st.floats(0.5, 5), gaps=st.lists(st.floats(0, 2, allow_subnormal=False), max_size=20)
+)
+def test_no_window_of_time_holds_more_starts_than_the_rate(calls: int, per_s: float, gaps: list[float]) -> None:
+    """Whenever calls come, no `per_s` seconds see more than `calls` of them start."""
+
+    async def scenario() -> list[float]:
+        time, starts = Time(), []
+        tool = tool_of(lambda: 1, name="t", rate_limit={"calls": calls, "per_s": per_s})
+
+        async def noted(call: Call) -> Outcome:
+            starts.append(time.now)
+            return Success(None)
+
+        for gap in gaps:
+            time.now += gap
+            await limit(a_call(tool, clock=time.clock, seconds=1_000), noted)
+        return starts
+
+    starts = asyncio.run(scenario())
+    assert len(starts) == len(gaps)
+    assert all(later - earlier >= per_s - 1e-9 for earlier, later in zip(starts, starts[calls:], strict=False))
+
+
+async def test_a_turn_that_comes_after_the_deadline_is_refused() -> None:
+    """A call that would wait past its deadline is told when to come back, and takes no turn."""
+    time = Time()
+    tool = tool_of(lambda: 1, name="rated", rate_limit={"calls": 1, "per_s": 10}, concurrency=1)
+    below = Scripted([Success(1)])
+    await limit(a_call(tool, clock=time.clock), below)
+    refused = await limit(a_call(tool, clock=time.clock, seconds=3), below)
+    assert code_of(refused) == "RATE_LIMITED"
+    assert isinstance(refused, CallFailure)
+    assert (refused.called, refused.failure.delay_s) == (False, 10)
+    time.now += 10
+    await limit(a_call(tool, clock=time.clock), below)
+    assert (len(below.calls), time.slept) == (2, [])
+
+
+async def test_a_slot_is_free_again_after_a_refused_turn() -> None:
+    """Being refused for the rate does not keep the slot."""
+    time = Time()
+    tool = tool_of(lambda: 1, name="both", rate_limit={"calls": 1, "per_s": 10}, concurrency=1)
+    below = Scripted([Success(1)])
+    await limit(a_call(tool, clock=time.clock), below)
+    for _ in range(3):
+        assert code_of(await limit(a_call(tool, clock=time.clock, seconds=1), below)) == "RATE_LIMITED"
+    time.now += 10
+    assert code_of(await limit(a_call(tool, clock=time.clock, seconds=1), below)) == "OK"
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+async def test_no_time_left_means_no_waiting(seconds: float) -> None:
+    """A call whose time is over is refused at once where no slot is free."""
+    tool = tool_of(lambda: 1, name="late", concurrency=1)
+
+    async def goes_on(call: Call) -> Outcome:
+        return failed("TIMEOUT")
+
+    await limit(a_call(tool), goes_on)
+    assert code_of(await limit(a_call(tool, seconds=seconds), Scripted([Success(1)]))) == "POOL_FULL"
