@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.explain import check_url, unreachable
 from checkpoints.migrate import migrate
-from checkpoints.pools import connection_options as connection_options
 from checkpoints.pools import new_pool
 from checkpoints.tool_failures import connection_lost
 
