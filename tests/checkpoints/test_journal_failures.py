@@ -72,8 +72,24 @@ async def test_another_row_with_a_used_number_is_an_error(database: Database) ->
         with pytest.raises(RuntimeError, match="row 1 of owner 1 of run r1 exists with other content"):
             await journal.append(a_row(1, body={"n": 2}))
         assert [row.body for row in await journal.read("r1")] == [{"n": 1}]
+
+
+async def test_what_follows_a_refused_row_is_refused_too(database: Database) -> None:
+    """A run stops at its first refused row, even if the database would take the next one of the same batch."""
+    await owned_run(database)
+    async with Journal(database) as journal:
+        await journal.append(a_row(1))
+        async with locked(database, "r1"):
+            gate = await journal.submit(a_row(2))
+            await blocked(database)
+            rows = (a_row(3), a_row(1, body={"n": 2}), a_row(4))
+            before, refused, after = [await journal.submit(row) for row in rows]
+        await asyncio.gather(gate, before)
+        for future in (refused, after):
+            with pytest.raises(RuntimeError, match="row 1 of owner 1 of run r1 exists with other content"):
+                await future
         with pytest.raises(RuntimeError, match="exists with other content"):
-            await journal.submit(a_row(2))
+            await journal.submit(a_row(5))
 
 
 async def test_a_body_that_cannot_be_stored_is_refused_before_it_is_queued(database: Database) -> None:
@@ -158,7 +174,7 @@ async def test_a_stale_owner_s_row_is_not_stored_inside_a_transaction_either(dat
     async with Journal(database) as journal:
         assert await database.fetch(*journal.statement_for(a_row(1, content=b"{}"))) == []
         assert await journal.read("r1") == []
-    assert await database.fetch("SELECT FROM surestep.artifacts") == []
+    assert await database.fetch("SELECT output_ref FROM surestep.artifacts") == []
 
 
 async def test_looking_for_a_row_waits_for_a_transaction_that_may_still_commit_it(database: Database) -> None:

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from checkpoints.background import stop
 from checkpoints.database import Database
 from checkpoints.journal import Journal
 from checkpoints.leases import Lease, Leases
@@ -30,8 +31,7 @@ async def lasting(database: Database) -> None:
 
 async def vanish(leases: Leases) -> None:
     """The process is gone: its session ends, its tasks with it, and it releases nothing."""
-    assert leases._renewals is not None
-    leases._renewals.cancel()
+    await stop(leases._renewals)
     await leases._presence.close()
     leases._held.clear()
 
@@ -62,6 +62,7 @@ async def test_a_run_whose_owner_s_session_is_gone_is_taken_over_at_once(databas
     old = await Leases(database, length_s=LONG_AGO_S).__aenter__()
     async with Leases(database, length_s=LONG_AGO_S) as new:
         before = await old.acquire("r1", "host:1")
+        await stop(old._renewals)
         await lasting(database)
         with pytest.raises(RunBusy):
             await new.acquire("r1", "host:2")
