@@ -75,8 +75,6 @@ class RunResult(_Frozen):
             "steps": [_step_as_json(step) for step in self.steps],
             "approvals": [request.model_dump(mode="json") for request in self.approvals],
             "usage": self.usage.model_dump(mode="json"),
-            "report_ref": self.report_ref,
-            "failures": [failure.model_dump(mode="json") for failure in self.failures],
         }
 
 

@@ -1,0 +1,262 @@
+"""The `surestep` command: options and subcommands. What they do stands in `graph/commands`, imported when called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+app = typer.Typer(
+    name="surestep",
+    help="Durable plan-and-execute agent: a goal becomes a plan you can read, and the plan a finished result.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+evals_app = typer.Typer(help="Measure planning on goals with known answers.", no_args_is_help=True)
+tools_app = typer.Typer(help="The tools a run may use.", invoke_without_command=True)
+app.add_typer(evals_app, name="eval")
+app.add_typer(tools_app, name="tools")
+
+ApproveMode = Literal["ask", "all", "none"]
+
+Toolkits = Annotated[
+    list[str] | None, typer.Option("--toolkit", metavar="MODULE:ATTR", help="Add a toolkit of your own; repeatable.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, everything else on stderr.")]
+Approve = Annotated[
+    ApproveMode, typer.Option("--approve", help="Who is asked before risky steps: ask, all (yes to all), none (no).")
+]
+Inputs = Annotated[
+    list[str] | None, typer.Option("--input", metavar="NAME=VALUE", help="A named input, JSON or text; repeatable.")
+]
+Files = Annotated[
+    list[str] | None, typer.Option("--file", metavar="NAME=PATH", help="A named input file; repeatable.")
+]
+LimitOptions = Annotated[
+    list[str] | None,
+    typer.Option("--limit", metavar="NAME=N", help="A cap, such as max_steps=20 or max_wall_s=60; repeatable."),
+]
+Template = Annotated[str | None, typer.Option("--template", metavar="NAME", help="Use this template.")]
+PlanFile = Annotated[
+    Path | None, typer.Option("--plan", metavar="FILE", help="Run this plan (JSON or YAML; - is stdin).")
+]
+Thread = Annotated[str | None, typer.Option("--thread", metavar="ID", help="The thread to run on; default: a new one.")]
+Request = Annotated[
+    str | None, typer.Option("--request-id", metavar="ID", help="The same id twice is one run and one answer.")
+]
+Goal = Annotated[str | None, typer.Argument(help="What should be done, in plain language.")]
+ThreadId = Annotated[str, typer.Argument(metavar="THREAD")]
+StepId = Annotated[str, typer.Argument(metavar="STEP")]
+
+
+@app.callback()
+def _settings(
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Settings file; default: surestep.toml if present.")
+    ] = None,
+) -> None:
+    """Durable plan-and-execute agent: a goal becomes a plan you can read, and the plan a finished result."""
+    from graph.commands import shared
+
+    shared.settings_file = config
+
+
+@app.command()
+def run(
+    goal: Goal = None,
+    template: Template = None,
+    plan: PlanFile = None,
+    input: Inputs = None,
+    file: Files = None,
+    toolkit: Toolkits = None,
+    thread: Thread = None,
+    request_id: Request = None,
+    approve: Approve = "ask",
+    limit: LimitOptions = None,
+    json: Json = False,
+) -> None:
+    """Pursue a goal until it is done, fails, or waits for a person."""
+    from graph.commands.run import RunOptions, run_goal
+
+    run_goal(
+        RunOptions(goal, template, plan, input or [], file or [], thread, request_id, approve, limit or []),
+        toolkit or [],
+        as_json=json,
+    )
+
+
+@app.command()
+def plan(
+    goal: Goal = None,
+    template: Template = None,
+    plan: PlanFile = None,
+    input: Inputs = None,
+    file: Files = None,
+    toolkit: Toolkits = None,
+    json: Json = False,
+) -> None:
+    """Print the plan for a goal as YAML, with what it will ask and take; nothing runs."""
+    from graph.commands.planning import show_plan
+    from graph.commands.run import RunOptions
+
+    show_plan(RunOptions(goal, template, plan, input or [], file or []), toolkit or [], as_json=json)
+
+
+@app.command()
+def validate(
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="A plan, or a model's raw answer; - is stdin.")],
+    toolkit: Toolkits = None,
+    finish_reason: Annotated[
+        str | None, typer.Option("--finish-reason", help="Why the model stopped, if the file is its raw answer.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Judge a plan: every fault at once, each with its place and what would be right."""
+    from graph.commands.planning import validate_file
+
+    validate_file(file, finish_reason, toolkit or [], as_json=json)
+
+
+@app.command()
+def resume(
+    thread: ThreadId, toolkit: Toolkits = None, approve: Approve = "ask", limit: LimitOptions = None, json: Json = False
+) -> None:
+    """Go on with a thread's run after a crash, a limit or a decision."""
+    from graph.commands.run import resume_thread
+
+    resume_thread(thread, toolkit or [], approve, limit or [], as_json=json)
+
+
+@app.command()
+def approvals(
+    thread: Annotated[str | None, typer.Argument(metavar="[THREAD]")] = None,
+    toolkit: Toolkits = None,
+    json: Json = False,
+) -> None:
+    """List what waits for a person."""
+    from graph.commands.people import list_approvals
+
+    list_approvals(thread, toolkit or [], as_json=json)
+
+
+@app.command()
+def approve(
+    thread: ThreadId, step: StepId, toolkit: Toolkits = None, approve: Approve = "ask", json: Json = False
+) -> None:
+    """Allow a step exactly as it was shown, and go on with the run."""
+    from graph.commands.people import decide
+    from plans.decisions import Approve as Yes
+
+    decide(thread, step, Yes(), toolkit or [], approve, as_json=json)
+
+
+@app.command()
+def reject(
+    thread: ThreadId,
+    step: StepId,
+    message: Annotated[str, typer.Option("--message", help="Why; stored with the decision.")] = "",
+    toolkit: Toolkits = None,
+    approve: Approve = "ask",
+    json: Json = False,
+) -> None:
+    """Forbid a step in this run, and go on with the run."""
+    from graph.commands.people import decide
+    from plans.decisions import Reject
+
+    decide(thread, step, Reject(message=message), toolkit or [], approve, as_json=json)
+
+
+@app.command()
+def runs(
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, newest first.")] = 20,
+    json: Json = False,
+) -> None:
+    """List the latest runs."""
+    from graph.commands.looking import list_runs
+
+    list_runs(limit, as_json=json)
+
+
+@app.command()
+def show(
+    thread: ThreadId,
+    output: Annotated[
+        str | None, typer.Option("--output", metavar="STEP", help="Print this step's stored result instead.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show where a thread's latest run stands."""
+    from graph.commands.looking import show_thread
+
+    show_thread(thread, output, as_json=json)
+
+
+@tools_app.callback()
+def tools(context: typer.Context, toolkit: Toolkits = None, json: Json = False) -> None:
+    """List the tools a run may use."""
+    if context.invoked_subcommand is None:
+        from graph.commands.looking import list_tools
+
+        list_tools(toolkit or [], as_json=json)
+
+
+@tools_app.command("list")
+def tools_list(toolkit: Toolkits = None, json: Json = False) -> None:
+    """List the tools a run may use."""
+    from graph.commands.looking import list_tools
+
+    list_tools(toolkit or [], as_json=json)
+
+
+@tools_app.command("show")
+def tools_show(
+    name: Annotated[str, typer.Argument(metavar="TOOL")], toolkit: Toolkits = None, json: Json = False
+) -> None:
+    """Show one tool: what it takes, gives, and how it is safeguarded."""
+    from graph.commands.looking import show_tool
+
+    show_tool(name, toolkit or [], as_json=json)
+
+
+@app.command()
+def templates(
+    language: Annotated[Literal["en", "zh"], typer.Option("--language", help="Language of titles.")] = "en",
+    json: Json = False,
+) -> None:
+    """List the plans that need no model, with example goals."""
+    from graph.commands.looking import list_templates
+
+    list_templates(language, as_json=json)
+
+
+@app.command()
+def doctor(toolkit: Toolkits = None, json: Json = False) -> None:
+    """Check database, storage, model and toolkits, and say what to do about each that is not well."""
+    from graph.commands.doctor import examine
+
+    examine(toolkit or [], as_json=json)
+
+
+@evals_app.command("run")
+def eval_run(
+    dataset: Annotated[Path | None, typer.Option("--dataset", metavar="FILE", help="JSONL; default: shipped.")] = None,
+    bar: Annotated[float, typer.Option("--bar", min=0.0, max=1.0, help="Least mean score of each measure.")] = 0.0,
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Where to write the JSON.")] = None,
+    toolkit: Toolkits = None,
+    json: Json = False,
+) -> None:
+    """Plan every goal of a dataset and score the plans; exit 1 if a measure is under the bar."""
+    from graph.commands.evaluating import evaluate_goals
+
+    evaluate_goals(dataset, bar, output, toolkit or [], as_json=json)
+
+
+def main() -> None:
+    """Run the command line. Errors are sentences on stderr; a bug's traceback goes into a file that is named."""
+    from graph.commands.failing import told_plainly
+
+    with told_plainly():
+        app()

@@ -1,0 +1,107 @@
+"""`surestep doctor`: is everything there that a run needs? Each check says what it found and what to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from graph.commands.shared import console, load_settings, print_json, waited
+from plans.errors import SurestepError
+
+if TYPE_CHECKING:
+    from graph.settings import Settings
+
+Mark = Literal["well", "note", "ill"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One check: "well", "note" (works, but know this) or "ill" (a run would fail)."""
+
+    check: str
+    mark: Mark
+    message: str
+
+
+def examine(toolkits: Sequence[str], *, as_json: bool) -> None:
+    """Print every finding; exit 2 if one is ill."""
+    findings = waited(lambda: _findings(load_settings(toolkits)))
+    if as_json:
+        print_json({"findings": [asdict(finding) for finding in findings]})
+    else:
+        for finding in findings:
+            mark, style = {"well": ("✓", "green"), "note": ("·", "yellow"), "ill": ("✗", "red")}[finding.mark]
+            console().print(f"[{style}]{mark}[/] {finding.check}: ", end="")
+            console().print(finding.message, markup=False, soft_wrap=True)
+    if any(finding.mark == "ill" for finding in findings):
+        raise SystemExit(2)
+
+
+async def _findings(settings: Settings) -> list[Finding]:
+    return [
+        await _database(settings),
+        await asyncio.to_thread(_output, settings.output),
+        await asyncio.to_thread(_toolkits, settings),
+        await asyncio.to_thread(_templates, settings),
+        _model(settings),
+    ]
+
+
+async def _database(settings: Settings) -> Finding:
+    from checkpoints.database import open_database
+
+    try:
+        async with open_database(settings.database_url, settings.folder) as database:
+            version = (await database.fetch("SELECT current_setting('server_version') AS version"))[0]["version"]
+            runs = (await database.fetch("SELECT count(*) AS n FROM surestep.runs"))[0]["n"]
+    except SurestepError as error:
+        return Finding("database", "ill", str(error))
+    where = "yours" if settings.database_url else f"embedded, in {settings.folder.absolute()}"
+    return Finding("database", "well", f"PostgreSQL {version}, {where}; {runs} runs")
+
+
+def _output(folder: Path) -> Finding:
+    import tempfile
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return Finding("output folder", "well", str(folder.absolute()))
+    except OSError as error:
+        said = f"{folder.absolute()} cannot be written ({error.strerror}); set SURESTEP_OUTPUT to a folder that can"
+        return Finding("output folder", "ill", said)
+
+
+def _toolkits(settings: Settings) -> Finding:
+    from graph.opening import registry_from
+
+    try:
+        registry, notices = registry_from(settings)
+    except SurestepError as error:
+        return Finding("toolkits", "ill", str(error))
+    kits = ", ".join(f"{kit.name} ({len(kit.tools)})" for kit in registry.toolkits)
+    return Finding("toolkits", "note" if notices else "well", "; ".join((kits, *notices)))
+
+
+def _templates(settings: Settings) -> Finding:
+    from graph.opening import templates_from
+
+    try:
+        return Finding("templates", "well", f"{len(templates_from(settings))}")
+    except SurestepError as error:
+        return Finding("templates", "ill", str(error))
+
+
+def _model(settings: Settings) -> Finding:
+    from graph.opening import model_from
+
+    if not settings.model:
+        return Finding("model", "note", "none is configured: templates and given plans work, other goals do not")
+    try:
+        model = model_from(settings, settings.model)
+    except SurestepError as error:
+        return Finding("model", "ill", str(error))
+    return Finding("model", "well", f"{settings.model} at {model.settings.endpoint if model else '-'}")

@@ -1,0 +1,62 @@
+"""`surestep plan` and `surestep validate`: plans that do not run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from graph.commands.run import RunOptions
+from graph.commands.shared import load_settings, opened, print_json, read_text, say, waited
+
+if TYPE_CHECKING:
+    from graph.result import PlanPreview
+
+
+def show_plan(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) -> None:
+    """The plan on stdout, as YAML that `run --plan` takes; what it will ask and take on stderr."""
+    options.one_source()
+    inputs, draft = options.named_inputs(), options.draft()
+
+    async def work() -> PlanPreview:
+        async with opened(toolkits) as agent:
+            return await agent.plan(options.goal, inputs=inputs, plan=draft, template=options.template)
+
+    preview = waited(work)
+    if as_json:
+        print_json(preview.model_dump(mode="json"))
+        return
+    sys.stdout.write(_yaml(preview.plan.model_dump(mode="json", exclude_defaults=True)))
+    estimate = preview.estimate
+    asks = ", ".join(preview.approvals) or "nobody"
+    say(
+        f"\n{estimate['steps']:.0f} steps, {estimate['critical_path_steps']:.0f} in a row, "
+        f"at most {estimate['at_most_s']:.0f} s; asks a person at: {asks}"
+    )
+    for warning in preview.warnings:
+        say(f"warning: {warning}")
+
+
+def validate_file(file: str, finish_reason: str | None, toolkits: Sequence[str], *, as_json: bool) -> NoReturn:
+    """Every fault of a plan; exit 0 if it is valid, else 1."""
+    from graph.opening import registry_from
+    from graph.preview import validation
+
+    text = read_text(file, "the plan")
+    registry, notices = registry_from(load_settings(toolkits))
+    for notice in notices:
+        say(notice)
+    found = validation(registry, text, finish_reason)
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+    else:
+        for fault in found.faults:
+            sys.stdout.write(f"{fault.severity}: {fault}\n")
+        sys.stdout.write(f"{'valid' if found.valid else 'not valid'}{' (repaired)' if found.repaired else ''}\n")
+    raise SystemExit(0 if found.valid else 1)
+
+
+def _yaml(value: Any) -> str:
+    import yaml
+
+    return str(yaml.safe_dump(value, allow_unicode=True, sort_keys=False, width=110))
