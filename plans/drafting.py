@@ -11,9 +11,10 @@ from plans.errors import VersionTooNew
 from plans.faults import Fault
 from plans.json_text import Note, NotJSON, strict_json
 from plans.plan import PlanDraft, StepDraft
-from plans.schema_faults import kind_of, schema_faults, step_id_at, unstorable_faults
+from plans.schema_faults import schema_faults, step_id_at, unstorable_faults
 from plans.values import JSON, MAX_DEPTH, dotted, too_deep
 from plans.versions import upgraded
+from plans.wording import kind_of
 
 STORED = frozenset({"schema_version", "plan_id", "revision", "source", "template"})
 """What a stored plan has beyond a draft: Surestep decides it anew, so it is read past."""
@@ -65,7 +66,11 @@ def drafted(value: JSON, notes: Sequence[Note] = (), *, repaired: bool = False) 
 
 
 def _read(plan: dict[str, JSON], notes: Sequence[Note], *, repaired: bool) -> Reading:
-    faults = [Fault(code=n.code, step=step_id_at(plan, n.path), path=dotted(n.path), message=n.message) for n in notes]
+    noted = {(note.code, note.path): note.message for note in notes}
+    faults = [
+        Fault(code=code, step=step_id_at(plan, path), path=dotted(path), message=message)
+        for (code, path), message in noted.items()
+    ]
     draft: PlanDraft | None = None
     try:
         draft = PlanDraft.model_validate(plan)

@@ -10,7 +10,7 @@ import jmespath
 import jmespath.exceptions
 from jmespath.functions import Functions
 
-from plans.values import JSON, MAX_DEPTH
+from plans.values import JSON, MAX_DEPTH, printable
 
 MAX_LENGTH = 2_000
 """Longest expression in characters; real ones have tens. Bounds what a hostile plan can make the parser do."""
@@ -24,8 +24,6 @@ _STEPS = frozenset({"subexpression", "pipe", "index_expression"}) | _PROJECTIONS
 _TROUBLE = (
     jmespath.exceptions.JMESPathError,
     ArithmeticError,
-    AttributeError,
-    LookupError,
     RecursionError,
     TypeError,
     ValueError,
@@ -46,10 +44,10 @@ class Expression:
         try:
             self._parsed = jmespath.compile(text)
         except _TROUBLE as error:
-            raise InvalidExpression(f"{text!r} is not JMESPath: {_one_line(error)}") from None
+            raise InvalidExpression(f"{printable(text)!r} is not JMESPath: {_one_line(error)}") from None
         self.text = text
         if problem := _trap_in(self.tree):
-            raise InvalidExpression(f"{text!r}: {problem}")
+            raise InvalidExpression(f"{printable(text)!r}: {problem}")
 
     @property
     def tree(self) -> Tree:
@@ -61,7 +59,7 @@ class Expression:
         try:
             return self._parsed.search(value)
         except _TROUBLE as error:
-            raise InvalidExpression(f"{self.text!r} cannot be evaluated here: {_one_line(error)}") from None
+            raise InvalidExpression(f"{printable(self.text)!r} cannot be evaluated here: {_one_line(error)}") from None
 
 
 def _trap_in(tree: Tree) -> str | None:

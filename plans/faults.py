@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from plans.values import printable
 
 FaultCode = Literal[
     "PLAN_SYNTAX", "PLAN_TRUNCATED", "PLAN_AMBIGUOUS", "PLAN_EMPTY", "PLAN_REFUSED", "SCHEMA_INVALID",
@@ -15,10 +17,15 @@ FaultCode = Literal[
     "NO_CRITERION", "UNREAD_OUTPUT",
 ]  # fmt: skip
 Severity = Literal["error", "warning"]
+MAX_WORDS = 1_000
+"""Longest text of a fault, in characters."""
 
 
 class Fault(BaseModel):
-    """One fault of a plan: `path` is its place (`steps[2].args.limit`), `fix` what would be right if that is clear."""
+    """One fault of a plan: `path` is its place (`steps[2].args.limit`), `fix` what would be right if that is clear.
+
+    It quotes what strangers wrote, and goes into prompts, logs and tables: its texts are one line of bounded length.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,6 +35,11 @@ class Fault(BaseModel):
     path: str = ""
     severity: Severity = "error"
     fix: str | None = None
+
+    @field_validator("message", "step", "path", "fix")
+    @classmethod
+    def _in_one_line(cls, text: str | None) -> str | None:
+        return None if text is None else printable(" ".join(text.split()), MAX_WORDS)
 
     def __str__(self) -> str:
         where = f"step {self.step}: " if self.step else ""

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from plans.faults import Fault
 from plans.lint_scope import Placed, Scope, ToolView, fault
-from plans.nearest import listed, nearest
 from plans.plan import StepDraft
 from plans.references import Reference, located, parse
-from plans.values import JSON, Path, dotted, too_deep, unclean
+from plans.values import JSON, Path, dotted, printable, too_deep, unclean
+from plans.wording import listed, nearest
 
 
 def action_faults(scope: Scope) -> Iterator[Fault]:
@@ -29,7 +29,7 @@ def _tool_faults(scope: Scope, at: Placed) -> Iterator[Fault]:
     if tool is None:
         meant = nearest(name, scope.tools)
         fix = f"did you mean {meant!r}?" if meant else f"the tools are {listed(sorted(scope.tools))}"
-        yield fault("UNKNOWN_TOOL", f"there is no tool {name!r}", at, ("tool",), fix=fix)
+        yield fault("UNKNOWN_TOOL", f"there is no tool {printable(name)!r}", at, ("tool",), fix=fix)
         return
     if not tool.enabled:
         fix = f"use another tool (or: surestep tools enable {name})"

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from plans.expressions import InvalidExpression, compiled, names_read
 from plans.faults import Fault
 from plans.lint_scope import Placed, Scope, fault
-from plans.nearest import listed, nearest
 from plans.plan import StepDraft
 from plans.references import Reference, located, parse
 from plans.result_schemas import Missing, ResultSchema
-from plans.values import JSON, Path, too_deep
+from plans.values import JSON, Path, printable, too_deep
+from plans.wording import listed, nearest
 
 _FIELDS = ("args", "instruction", "for_each")
 _ALMOST = re.compile(r"\$\{\s*([A-Za-z_][A-Za-z0-9_-]*)")
@@ -37,7 +37,7 @@ def _in_value(scope: Scope, at: Placed | None, field: str, value: JSON) -> Itera
     for path, _, reference in located(value):
         if problem := _problem(scope, reference, loops=loops):
             message, fix = problem
-            yield fault("UNKNOWN_REFERENCE", f"{reference}: {message}", at, (field, *path), fix=fix)
+            yield fault("UNKNOWN_REFERENCE", f"{printable(str(reference))}: {message}", at, (field, *path), fix=fix)
     for path, text in _texts(value):
         yield from _almost(scope, at, (field, *path), text)
 
@@ -55,7 +55,7 @@ def _problem(scope: Scope, reference: Reference, *, loops: bool) -> tuple[str, s
     if name == "item" and not loops:
         return "item exists only in the arguments of a step with for_each", "add for_each, or name a step"
     if name != "item" and name not in scope.steps:
-        return None if scope.unreadable(name) else (f"there is no step {name!r}", _meant(scope, name))
+        return None if scope.unreadable(name) else (f"there is no step {printable(name)!r}", _meant(scope, name))
     try:
         schema = _schema_of(scope, name)
         if schema is not None:
@@ -71,7 +71,7 @@ def _input_problem(scope: Scope, first: frozenset[str]) -> tuple[str, str | None
         return None
     meant = nearest(unknown[0], scope.inputs or ())
     fix = f"did you mean ${{inputs.{meant}}}?" if meant else f"the inputs are {listed(sorted(scope.inputs or ()))}"
-    return f"there is no input {unknown[0]!r}", fix
+    return f"there is no input {printable(unknown[0])!r}", fix
 
 
 def _missing(missing: Missing, of: str) -> tuple[str, str | None]:
@@ -118,12 +118,12 @@ def _almost(scope: Scope, at: Placed | None, path: Path, text: str) -> Iterator[
     for part in parse(text.replace("$${", "")):
         found = _ALMOST.search(part) if isinstance(part, str) else None
         if found and found[1] in names:
-            message = f"{found[0]!r} begins like a reference and is none: no closing brace, or a space after the brace"
+            message = f"{found[0]!r} begins like a reference and is none: a space, or no closing brace"
             yield fault("UNKNOWN_REFERENCE", message, at, path, fix=f"write ${{{found[1]}}} (or $${{ for the text)")
     for foreign in _FOREIGN.finditer(text):
         if foreign[1] in names:
             whole = foreign[0] == text.strip()
-            message = f"{foreign[0]!r} is plain text here, not a reference"
+            message = f"{printable(foreign[0])!r} is plain text here, not a reference"
             fix = f"write ${{{foreign[1]}{foreign[2].strip()}}}"
             severity = "error" if whole else "warning"
             yield fault("UNKNOWN_REFERENCE", message, at, path, fix=fix, severity=severity)  # type: ignore[arg-type]
@@ -168,7 +168,7 @@ def _condition(scope: Scope, at: Placed, field: str, text: str) -> Iterator[Faul
         if name == "item":
             yield fault("UNKNOWN_REFERENCE", f"{field}: item exists only in a step with for_each", at, (field,))
         elif name not in scope.steps and not scope.unreadable(name):
-            message = f"{field} reads {name!r}, and there is no such step"
+            message = f"{field} reads {printable(name)!r}, and there is no such step"
             yield fault("UNKNOWN_REFERENCE", message, at, (field,), fix=_meant(scope, name))
 
 

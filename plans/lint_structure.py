@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from plans.faults import Fault
 from plans.goals import goal_problem
 from plans.lint_scope import Placed, Scope, fault
-from plans.nearest import listed, nearest
 from plans.plan import RESERVED_NAMES
 from plans.schedule import cycle_in, edges_of
+from plans.values import printable
+from plans.wording import listed, nearest
 
 MAX_CYCLES = 10
 """Cycles that are shown; each costs a search of the plan."""
@@ -49,7 +50,7 @@ def dependency_faults(scope: Scope) -> Iterator[Fault]:
     for position, step in scope.placed:
         for index, name in enumerate(step.depends_on):
             if name not in scope.steps and not scope.unreadable(name):
-                message = f"there is no step {name!r} to depend on"
+                message = f"there is no step {printable(name)!r} to depend on"
                 fix = _meant(scope, (position, step), name)
                 yield fault("UNKNOWN_DEPENDENCY", message, (position, step), ("depends_on", index), fix=fix)
 

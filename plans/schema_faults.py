@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from plans.faults import Fault
-from plans.nearest import listed, nearest
 from plans.plan import PlanDraft, StepDraft
-from plans.values import JSON, Path, dotted, unclean
+from plans.values import JSON, Path, dotted, printable, unclean
+from plans.wording import kind_of, listed, nearest
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -22,6 +22,11 @@ _EXPECTED = {
     "tuple_type": "a list",
     "model_type": "an object",
     "float_type": "a number",
+}
+_NEED = {
+    "args": 'write one object: {"name of the argument": value, …}',
+    "depends_on": 'write a list of step ids: ["s1"]',
+    "steps": "write a list of steps",
 }
 _ID_RULE = "a step id begins with a letter or _, then letters, digits, _ and -, 64 characters at most"
 
@@ -60,7 +65,7 @@ def step_id_at(written: JSON, path: Path) -> str | None:
     steps = written.get("steps")
     step = steps[path[1]] if isinstance(steps, list | tuple) and path[1] < len(steps) else None
     name = step.get("id") if isinstance(step, Mapping) else None
-    return name if isinstance(name, str) else None
+    return printable(name) if isinstance(name, str) else None
 
 
 def _told(problem: ErrorDetails, path: Path) -> tuple[str, str | None]:
@@ -71,11 +76,11 @@ def _told(problem: ErrorDetails, path: Path) -> tuple[str, str | None]:
     if kind == "extra_forbidden":
         return _unknown_field(path)
     if kind in _EXPECTED:
-        return f"should be {_EXPECTED[kind]}, not {kind_of(given)}", None
+        return f"should be {_EXPECTED[kind]}, not {kind_of(given)}", _NEED.get(str(path[-1]))
     if kind == "literal_error":
         return f"should be one of {context['expected']}", _meant(given, str(context["expected"]))
     if kind == "string_pattern_mismatch" and path[-1] == "id":
-        return f"is {str(given)[:80]!r}; {_ID_RULE}", None
+        return f"is {printable(str(given))!r}; {_ID_RULE}", None
     if kind == "value_error":
         return f"is not complete: {context['error']}", None
     return f"is not accepted: {problem['msg'][0].lower()}{problem['msg'][1:]}", None
@@ -95,21 +100,3 @@ def _meant(given: JSON, expected: str) -> str | None:
         else None
     )
     return f"did you mean {meant!r}?" if meant else None
-
-
-def kind_of(value: JSON) -> str:
-    """What a value is, without showing it."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "text"
-        case Mapping():
-            return "an object"
-        case list() | tuple():
-            return "a list"
-    return f"a {type(value).__name__}"

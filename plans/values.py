@@ -59,11 +59,17 @@ def _scalar_problem(value: JSON) -> str | None:
 
 
 def dotted(path: Path) -> str:
-    """`steps[0].args.limit` for ("steps", 0, "args", "limit")."""
+    """`steps[0].args.limit` for ("steps", 0, "args", "limit"); long and unprintable keys are shortened."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else (f".{part}" if text else part)
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{printable(part)}"
     return text
+
+
+def printable(text: str, most: int = 80) -> str:
+    """A text cut to so many characters, with escapes for what cannot be printed: it can be stored and shown."""
+    cut = text if len(text) <= most else text[: most - 1] + "…"
+    return cut if cut.isprintable() else "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in cut)
 
 
 def clean(value: JSON) -> JSON:

@@ -1,9 +1,11 @@
-"""The known name that an unknown one was probably meant to be."""
+"""Words for messages about plans: what was probably meant, and names and values shown short and printable."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+
+from plans.values import JSON
 
 _MANY = 500
 """With more names than this only spelling, not similarity, is looked at: similarity costs a comparison per name."""
@@ -26,6 +28,24 @@ def listed(names: Collection[str], most: int = 8) -> str:
     shown = list(names)[:most]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "") if shown else "none"
+
+
+def kind_of(value: JSON) -> str:
+    """What a value is, without showing it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case Mapping():
+            return "an object"
+        case list() | tuple():
+            return "a list"
+    return f"a {type(value).__name__}"
 
 
 def _bare(name: str) -> str:
