@@ -5,7 +5,7 @@
     get_shipment(order_id) -> Shipment
     list_returns(period?, last_days?, since?, until?, refunded?, limit=50) -> ReturnList
     get_refund_status_gateway(order_id) -> RefundStatus      falls back to the next
-    get_refund_status_cached(order_id) -> RefundStatus       `as_of` and `age_s` say how old it is
+    get_refund_status_cached(order_id) -> RefundStatus       `as_of`, `age_s` and `text` say how old it is
     explain_delay(order_id) -> DelayExplanation              `text.en`, `text.zh`, no model needed
     draft_reply(order_id, about="delay"|"return", language?) -> Draft     nothing is sent
     open_ticket(subject, body, order_id?, priority="normal") -> Ticket    transactional

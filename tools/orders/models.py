@@ -174,13 +174,15 @@ class RefundEntry(_Frozen):
 
 
 class RefundStatus(_Frozen):
-    """The refunds of an order as of `as_of`; refunds made in the `age_s` seconds since then are not in it."""
+    """The refunds of an order as of `as_of`; refunds made in the `age_s` seconds since then are not in it. `text` says
+    it in words, its age included."""
 
     order_id: str
     source: Literal["gateway", "cache"]
     as_of: AwareDatetime
     age_s: int
     refunds: tuple[RefundEntry, ...]
+    text: Text
 
 
 class DelayExplanation(_Frozen):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from plans.failure import ToolFailure
 from tools.context import ToolContext
 from tools.orders.arguments import LongText, OrderId, PositiveAmount
 from tools.orders.models import Currency, Refund, RefundEntry, RefundStatus
 from tools.orders.toolkit import no_order, orders, read, read_one
+from tools.orders.wording import refunds_text
 
 _GATEWAY = """
 SELECT o.order_id, shop.clock() AS as_of,
@@ -42,13 +44,7 @@ async def get_refund_status_gateway(ctx: ToolContext, order_id: OrderId) -> Refu
     if row["gateway"] != "up":
         raise ToolFailure("UNAVAILABLE", "the payment gateway does not answer")
     refunds = await read(ctx, _AT_GATEWAY, {"order_id": row["order_id"]})
-    return RefundStatus(
-        order_id=row["order_id"],
-        source="gateway",
-        as_of=row["as_of"].astimezone(UTC),
-        age_s=0,
-        refunds=tuple(RefundEntry.model_validate(refund) for refund in refunds),
-    )
+    return _status(row, "gateway", 0, refunds)
 
 
 @orders.tool(effect="read", timeout_s=2, output_trust="trusted")
@@ -57,13 +53,7 @@ async def get_refund_status_cached(ctx: ToolContext, order_id: OrderId) -> Refun
     row = await read_one(ctx, _CACHED, order_id)
     if row["as_of"] is None:
         raise ToolFailure("NOT_FOUND", f"the cache holds nothing about order {row['order_id']} yet")
-    return RefundStatus(
-        order_id=row["order_id"],
-        source="cache",
-        as_of=row["as_of"].astimezone(UTC),
-        age_s=row["age_s"],
-        refunds=tuple(RefundEntry.model_validate(refund) for refund in row["refunds"]),
-    )
+    return _status(row, "cache", row["age_s"], row["refunds"])
 
 
 @orders.tool(
@@ -90,6 +80,21 @@ async def issue_refund(
         status=row["status"],
         requested_at=row["requested_at"].astimezone(UTC),
         refundable=row["total"] - row["refunded"],
+    )
+
+
+def _status(
+    row: dict[str, Any], source: Literal["gateway", "cache"], age_s: int, refunds: Sequence[Mapping[str, Any]]
+) -> RefundStatus:
+    as_of = row["as_of"].astimezone(UTC)
+    entries = tuple(RefundEntry.model_validate(refund) for refund in refunds)
+    return RefundStatus(
+        order_id=row["order_id"],
+        source=source,
+        as_of=as_of,
+        age_s=age_s,
+        refunds=entries,
+        text=refunds_text(row["order_id"], entries, as_of, age_s if source == "cache" else None),
     )
 
 

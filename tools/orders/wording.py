@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
-from tools.orders.models import Amount, Order, Return, Shipment, Span, Text
+from tools.orders.models import Amount, Order, RefundEntry, Return, Shipment, Span, Text
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -78,6 +78,39 @@ def returns_text(
     return Text(
         en="\n".join([head.en, *(line.en for line in listed)]), zh="\n".join([head.zh, *(line.zh for line in listed)])
     )
+
+
+def refunds_text(order_id: str, refunds: Sequence[RefundEntry], as_of: datetime, age_s: int | None) -> Text:
+    """How the refunds of an order stand; `age_s` is given when the answer is that old, and the text says so."""
+    when = f"{as_of:%Y-%m-%d %H:%M} UTC"
+    if age_s is None:
+        head = Text(en=f"Refunds of order {order_id} at {when}: ", zh=f"订单 {order_id} 的退款（{when}）：")
+    else:
+        age = _age(age_s)
+        head = Text(
+            en=f"Refunds of order {order_id} as the gateway reported them {age.en} ago, at {when} (later ones are "
+            "not in it): ",
+            zh=f"订单 {order_id} 的退款（支付网关 {age.zh}前即 {when} 的记录，不含此后的退款）：",
+        )
+    listed = [_refund(one) for one in refunds] or [Text(en="none", zh="无")]
+    return Text(
+        en=head.en + ", ".join(one.en for one in listed) + ".", zh=head.zh + "、".join(one.zh for one in listed) + "。"
+    )
+
+
+def _refund(one: RefundEntry) -> Text:
+    state = {"pending": "处理中", "settled": "已到账", "failed": "失败"}[one.status]
+    paid = money(one.amount, one.currency)
+    return Text(en=f"{one.refund_id} {paid} {one.status}", zh=f"{one.refund_id} {paid} {state}")
+
+
+def _age(seconds: int) -> Text:
+    hours, minutes = divmod(seconds // 60, 60)
+    if hours >= 48:
+        return Text(en=f"{hours // 24} days", zh=f"{hours // 24} 天")
+    if hours:
+        return Text(en=f"{hours} h {minutes} min", zh=f"{hours} 小时 {minutes} 分钟")
+    return Text(en=f"{minutes} min", zh=f"{minutes} 分钟")
 
 
 def _late(order: Order) -> Text:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from plans.failure import ToolFailure
 from plans.values import JSON
 from tests.tools.orders.shop import TOOLS, Shop
+from tools.context import Connection, Parameters, ToolContext
 
 READS: list[tuple[str, dict[str, JSON]]] = [
     ("find_orders", {"late": True}),
@@ -34,6 +38,52 @@ async def test_a_read_changes_nothing(shop: Shop, tool: str, args: dict[str, JSO
     before = await shop.world()
     assert await shop.call(tool, **args)
     assert await shop.world() == before
+
+
+@pytest.mark.parametrize(("tool", "args"), READS)
+async def test_reads_ask_the_shop_and_not_the_runs_own_database(shop: Shop, tool: str, args: dict[str, JSON]) -> None:
+    """A shop in a database of its own is read where it is changed: the run's connection, here without a shop, is not
+    asked."""
+    asked: list[str] = []
+    here = shop.context()
+    nowhere = ToolContext.bare(Path("/nowhere")).connection
+
+    def external(name: str) -> Connection:
+        asked.append(name)
+        return here.external(name)
+
+    ctx = replace(here, connection=nowhere, external=external)
+    assert await shop.call(tool, ctx=ctx, **args)
+    assert set(asked) == {"shop"}
+
+
+@pytest.mark.parametrize(("tool", "args"), READS)
+async def test_a_connection_lost_while_reading_is_worth_another_try(
+    shop: Shop, tool: str, args: dict[str, JSON]
+) -> None:
+    """A read has changed nothing, so that no person need be asked what became of it; other failures pass as they
+    are."""
+    for code, seen in (("UNKNOWN_OUTCOME", "UNAVAILABLE"), ("TIMEOUT", "TIMEOUT")):
+        ctx = replace(shop.context(), external=_Failing(code).named)
+        with pytest.raises(ToolFailure) as raised:
+            await shop.call(tool, ctx=ctx, **args)
+        assert raised.value.code == seen
+
+
+class _Failing:
+    """A connection on which every statement fails in the same way."""
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+
+    def named(self, _name: str) -> Connection:
+        return self
+
+    async def fetch(self, sql: str, params: Parameters = ()) -> list[dict[str, Any]]:
+        raise ToolFailure(self._code, "lost")
+
+    async def execute(self, sql: str, params: Parameters = ()) -> int:
+        raise ToolFailure(self._code, "lost")
 
 
 async def test_the_late_order_is_found_with_its_facts(shop: Shop) -> None:

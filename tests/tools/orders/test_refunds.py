@@ -143,16 +143,15 @@ async def test_a_key_never_stands_for_another_refund(shop: Shop, other: dict[str
 
 
 async def test_one_key_for_two_orders_at_once_makes_one_refund(shop: Shop) -> None:
-    """Two orders do not lock each other, and yet one key makes one refund."""
-    for attempt in range(5):
-        key = f"shared-{attempt}"
-        both = await asyncio.gather(
-            refund(shop, "1.00", key=key),
-            refund(shop, "1.00", key=key, order_id="A1190", currency="USD"),
-            return_exceptions=True,
-        )
-        assert sorted(type(one) is ToolFailure for one in both) == [False, True]
-        assert await shop.one("SELECT count(*) AS n FROM shop.refunds WHERE idempotency_key = %s", (key,)) == 1
+    """Two orders do not lock each other, and yet of two refunds under way with one key the second is refused."""
+    async with shop.database.pool.connection() as first, first.transaction():
+        await first.execute("SELECT shop.issue_refund('A1190', 1, 'USD', 'late', 'shared')")
+        second = asyncio.create_task(refund(shop, "1.00", key="shared"))
+        while not await shop.one("SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"):
+            assert not second.done()
+    with pytest.raises(ToolFailure, match="already made another refund; nothing was done"):
+        await second
+    assert await shop.one("SELECT order_id FROM shop.refunds WHERE idempotency_key = 'shared'") == "A1190"
 
 
 async def test_the_gateway_knows_every_refund_now(shop: Shop) -> None:
@@ -184,6 +183,29 @@ async def test_the_cache_keeps_the_status_of_its_time(shop: Shop) -> None:
             status,
             status == "pending",
         )
+
+
+@pytest.mark.parametrize(
+    ("now", "en", "zh"),
+    [
+        ("06:25", "reported them 25 min ago", "25 分钟前"),
+        ("13:05", "reported them 7 h 5 min ago", "7 小时 5 分钟前"),
+        ("13:05 +3 days", "reported them 3 days ago", "3 天前"),
+    ],
+)
+async def test_a_cached_answer_tells_its_age_in_words(shop: Shop, now: str, en: str, zh: str) -> None:
+    """Whoever reads only the text learns how old it is, in both languages; the gateway's own answer claims no age."""
+    await shop.seed_at("2026-06-10 12:00+00")
+    day = "2026-06-13" if "days" in now else "2026-06-10"
+    await shop.stop_clock(f"{day} {now[:5]}+00")
+    cached = (await shop.call("get_refund_status_cached", order_id="A1164"))["text"]
+    assert en in cached["en"]
+    assert zh in cached["zh"]
+    assert "JPY 20,920 settled." in cached["en"]
+    assert "JPY 20,920 已到账。" in cached["zh"]
+    assert " ago" not in (await shop.call("get_refund_status_gateway", order_id="A1164"))["text"]["en"]
+    none = (await shop.call("get_refund_status_gateway", order_id="A1201"))["text"]
+    assert (none["en"][-6:], none["zh"][-2:]) == (" none.", "无。")
 
 
 async def test_a_gateway_that_is_down_is_a_soft_failure_with_a_way_on(shop: Shop) -> None:

@@ -10,7 +10,6 @@ import pytest
 from plans.failure import ToolFailure
 from plans.values import JSON
 from tests.tools.orders.shop import TOOLS, Shop
-from tools.orders.replies import find_reply
 
 LETTER: dict[str, JSON] = {
     "order_id": "A1234", "recipient": "hannah.becker@example.com", "subject": "Your order", "body": "It is late.",
@@ -30,8 +29,8 @@ async def test_the_cause_of_the_delay_is_explained_in_both_languages(shop: Shop)
     assert (told["late"], told["days_late"], told["cause"], told["expected_on"]) == (True, 2, "customs", "2026-06-12")
     assert told["text"] == {
         "en": "Order A1234 is 2 days late: it was promised for 8 June 2026 and is not delivered yet. The reason: "
-        "customs in Leipzig holds the parcel because its commercial invoice was missing; the carrier has handed the invoice "
-        "in and waits for the release. Last seen on 8 June 2026 in Leipzig: invoice handed in by the carrier. "
+        "customs in Leipzig holds the parcel because its commercial invoice was missing; the carrier has handed the "
+        "invoice in and waits for the release. Last seen on 8 June 2026 in Leipzig: invoice handed in by the carrier. "
         "It is expected on 12 June 2026.",
         "zh": "订单 A1234 已延迟 2 天：承诺2026年6月8日送达，目前尚未送达。"
         "原因：包裹因缺少商业发票被莱比锡海关扣留；承运商已补交发票，正在等待放行。"
@@ -132,14 +131,13 @@ async def test_one_key_sends_one_reply(shop: Shop) -> None:
 
 
 async def test_the_probe_knows_whether_a_key_was_sent(shop: Shop) -> None:
-    """After a crash the outbox answers: the reply as it was returned, or none."""
-    assert TOOLS["send_reply"].probe is find_reply
-    assert await find_reply("key-1", shop.context()) is None
+    """After a crash the outbox answers: the reply as it was returned, or none; and asking sends nothing."""
+    tool = TOOLS["send_reply"]
+    assert await tool.ask_probe("key-1", shop.context()) is None
     reply = await shop.call("send_reply", **LETTER)
-    found = await find_reply("key-1", shop.context())
-    assert found is not None
-    assert found.model_dump(mode="json") == reply
-    assert await find_reply("key-2", shop.context()) is None
+    assert await tool.ask_probe("key-1", shop.context()) == reply
+    assert await tool.ask_probe("key-2", shop.context()) is None
+    assert await sent(shop) == 1
 
 
 @pytest.mark.parametrize("recipient", ["mallory@example.org", "hannah.becker@example.com.example.org"])
