@@ -25,7 +25,7 @@ from tools.tabular.table import Table
 _EXAMPLES = 20
 
 
-def find(  # noqa: PLR0917
+def find(
     ctx: ToolContext, path: str, rules: Sequence[Rule] | None, output: str | None,
     sheet: str | None, reading: Reading | None, language: Language,
 ) -> Anomalies:  # fmt: skip

@@ -18,7 +18,7 @@ from tools.tabular.table import Table
 _WIDER = {("number", "integer"), ("date", "datetime")}
 
 
-def check(  # noqa: PLR0917
+def check(
     ctx: ToolContext, path: str, required: Sequence[str], types: Mapping[str, FieldType],
     sheet: str | None, reading: Reading | None, language: Language,
 ) -> FieldChecks:  # fmt: skip

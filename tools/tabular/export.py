@@ -36,7 +36,7 @@ class Wanted(NamedTuple):
     columns: tuple[str, ...] | None = None
 
 
-def export_rows(  # noqa: PLR0917
+def export_rows(
     ctx: ToolContext, path: str, wanted: Wanted, sheet: str | None, reading: Reading | None, language: Language
 ) -> ExportedRows:
     """Writes the rows. ToolFailure INVALID_ARGS for unknown columns, lines without a row, or an ending that is
@@ -95,7 +95,7 @@ def _write_sheet(frame: pl.LazyFrame, target: Path, pace: Pace) -> int:
     rows = int(frame.select(pl.len()).collect().item())
     if rows > _MOST_SHEET_ROWS:
         raise ToolFailure("INVALID_ARGS", f"{rows:,} rows do not fit a sheet, which holds {_MOST_SHEET_ROWS:,}; "
-                          f"name the output {target.stem}.csv")  # fmt: skip
+                          f"name the output {target.stem!s}.csv")  # fmt: skip
     with replacing(target) as draft:
         _fill_sheet(frame.collect(), draft, lambda done: pace.tick(done / max(rows, 1), f"writing {target.name}"))
     return rows
@@ -124,8 +124,8 @@ def _fill_sheet(frame: pl.DataFrame, draft: Path, tick: Callable[[int], None]) -
 def _require_lines(known: pl.Series, wanted: tuple[int, ...], name: str) -> None:
     if lacking := sorted(set(wanted) - set(known.filter(known.is_in(list(wanted))))):
         listed = ", ".join(map(str, lacking[:10]))
-        raise ToolFailure("INVALID_ARGS", f"{name} has no row on line {listed}; its rows stand on the lines "
-                          f"{known.min()} to {known.max()}")  # fmt: skip
+        last = int(known.max() or 0)  # type: ignore[arg-type]
+        raise ToolFailure("INVALID_ARGS", f"{name} has no row on line {listed}; its last row stands on line {last:,}")
 
 
 @contextmanager
@@ -136,7 +136,8 @@ def replacing(target: Path) -> Iterator[Path]:
         yield draft
         draft.replace(target)
     except OSError as error:
-        raise ToolFailure("UNAVAILABLE", f"{target.name} cannot be written ({error.strerror or 'the disk refused'}): check the disk and the "
-                          "rights of the output folder") from None  # fmt: skip
+        reason = error.strerror or "the disk refused"
+        raise ToolFailure("UNAVAILABLE", f"{target.name} cannot be written ({reason}): check the disk and the rights "
+                          "of the output folder") from None  # fmt: skip
     finally:
         draft.unlink(missing_ok=True)

@@ -44,7 +44,7 @@ class _Seen:
     empty: int = 0
 
 
-def body_of(  # noqa: PLR0917 - each is another part of a source
+def body_of(
     records: Iterator[Record], name: str, header_line: int | None, scratch: Path, read: ReadSoFar, pace: Pace
 ) -> tuple[Body, int]:
     """The rows under the header and the header's line. ToolFailure INVALID_INPUT when there is no table at all."""

@@ -47,7 +47,7 @@ def describe_table(
 
 
 @tabular.tool(effect="read", timeout_s=_LONG)
-def check_fields(  # noqa: PLR0917 - one argument per thing that a caller may say
+def check_fields(
     ctx: ToolContext,
     path: str,
     required: tuple[str, ...] = (),
@@ -65,7 +65,7 @@ def check_fields(  # noqa: PLR0917 - one argument per thing that a caller may sa
 
 
 @tabular.tool(effect="idempotent", risk="low", timeout_s=_LONG)
-def find_anomalies(  # noqa: PLR0917
+def find_anomalies(
     ctx: ToolContext,
     path: str,
     rules: tuple[Rule, ...] | None = None,
