@@ -32,9 +32,7 @@ Approve = Annotated[
 Inputs = Annotated[
     list[str] | None, typer.Option("--input", metavar="NAME=VALUE", help="A named input, JSON or text; repeatable.")
 ]
-Files = Annotated[
-    list[str] | None, typer.Option("--file", metavar="NAME=PATH", help="A named input file; repeatable.")
-]
+Files = Annotated[list[str] | None, typer.Option("--file", metavar="NAME=PATH", help="A named input file; repeatable.")]
 LimitOptions = Annotated[
     list[str] | None,
     typer.Option("--limit", metavar="NAME=N", help="A cap, such as max_steps=20 or max_wall_s=60; repeatable."),

@@ -8,7 +8,7 @@ from nodes.fold import base_id
 from nodes.journaled_model import JournaledModel
 from nodes.model_errors import ModelFailed
 from nodes.offered import finished_steps, offered_tools, prompt_inputs
-from nodes.replanner import redraw_step
+from nodes.replanner import redraw_step, with_replacement
 from nodes.state import AgentState, Drafted, Planning
 from plans.faults import Fault
 
@@ -39,12 +39,8 @@ async def replan(state: AgentState, session: Session) -> dict[str, Any]:
     except ModelFailed as error:
         fault = Fault(code="MODEL_FAILED", message=str(error))
         return {"drafted": Drafted(source="local_replan", faults=(fault,))}
-    draft = session.plan.draft
-    if repair.step is not None:
-        steps = tuple(repair.step if step.id == step_id else step for step in draft.steps)
-        draft = draft.model_copy(update={"steps": steps})
     drafted = Drafted(
-        draft=draft if repair.step is not None else None,
+        draft=with_replacement(session.plan, repair.step) if repair.step is not None else None,
         source="local_replan",
         template=session.plan.template,
         repaired=repair.repaired,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from nodes.events import Event
+from nodes.fold import base_id
 from nodes.state import AgentState, Drafted, Planning
 from plans.faults import Fault, errors_among
 from plans.lint import build_plan, lint
@@ -34,7 +35,7 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
 
 
 def _found(session: Session, drafted: Drafted, planning: Planning) -> list[Fault]:
-    if drafted.draft is None or _same(session.fold.plan, drafted.draft):
+    if drafted.draft is None or (planning.purpose == "first" and _same(session.fold.plan, drafted.draft)):
         return []
     head = session.head
     found = lint(drafted.draft, session.engine.registry, inputs=tuple(head.input_values()), limits=head.limits)
@@ -96,7 +97,22 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         "warnings": [fault.model_dump() for fault in faults],
     }
     await session.record("plan", body=body)
+    await _withdraw_outdated(session, before)
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
+
+
+async def _withdraw_outdated(session: Session, before: Plan | None) -> None:
+    """A question about a step that is gone, or is another step now, is not asked any more."""
+    old = {step.id: step for step in before.steps} if before else {}
+    now = {step.id: step for step in session.plan.steps}
+    outdated = [
+        approval_id
+        for approval_id, request in session.fold.asked.items()
+        if old.get(base_id(request.step_id)) != now.get(base_id(request.step_id))
+    ]
+    if outdated:
+        await session.engine.approvals.withdraw(outdated)
+        await session.record("withdrawn", body={"approval_ids": outdated})
 
 
 def _again(session: Session, drafted: Drafted, planning: Planning, errors: list[Fault]) -> dict[str, Any]:

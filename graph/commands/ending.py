@@ -24,7 +24,9 @@ def show_end(result: RunResult) -> None:
     if result.report_ref:
         out.print(f"\nreport: {result.report_ref}", markup=False, soft_wrap=True)
     for request in result.approvals:
-        out.print(f"\nwaits for you: {request.step_id} {request.tool} (risk {request.risk}): {request.reason}", markup=False)
+        out.print(
+            f"\nwaits for you: {request.step_id} {request.tool} (risk {request.risk}): {request.reason}", markup=False
+        )
         out.print(f"  {json.dumps(request.args, ensure_ascii=False)}", markup=False, soft_wrap=True)
     if advice := _advice(result):
         out.print(f"\n{advice}", style="dim", markup=False, soft_wrap=True)

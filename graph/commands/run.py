@@ -51,7 +51,7 @@ class RunOptions:
     def one_source(self) -> None:
         """A goal and a plan, or a goal and a template, go together; nothing at all and two plans do not."""
         if self.goal is None and self.plan is None and self.template is None:
-            raise InvalidInput('there is nothing to do: give a goal in quotes, --plan FILE or --template NAME')
+            raise InvalidInput("there is nothing to do: give a goal in quotes, --plan FILE or --template NAME")
         if self.plan is not None and self.template is not None:
             raise InvalidInput("--plan and --template cannot both say what to do; choose one")
 
