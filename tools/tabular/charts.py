@@ -16,10 +16,11 @@ from tools.tabular.svg import GRID, INK, MUTED, SERIES, cleaned
 if TYPE_CHECKING:
     import altair as alt
 
-_WIDTH = 560
+_WIDTH = 620
 _LANE = 170
 _LABEL_UNITS = 26
 _BAR_STEP = 30
+_SHORT_NUMBER = "datum.value == 0 ? '0' : format(datum.value, '~s')"
 MOST_BARS = 15
 MOST_SERIES = 6
 
@@ -67,7 +68,7 @@ def over_time(rows: Sequence[Bar], alt_text: str, prefix: str) -> str:
         x=alt.X(
             "label:N", sort=None, title=None, axis=alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=8)
         ),
-        y=alt.Y("value:Q", title=None, axis=alt.Axis(tickCount=4, format="~s")),
+        y=alt.Y("value:Q", title=None, axis=alt.Axis(tickCount=4, labelExpr=_SHORT_NUMBER)),
         color=_series(rows) if len({row.series for row in rows}) > 1 else alt.value(SERIES[0]),
     )
     marked = (

@@ -15,7 +15,8 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table. `numeric` are the places of columns to be aligned right, `marked` cells (row, column) that offend."""
+    """A table. `numeric` are the places of columns to be aligned right, `marked` cells (row, column) that offend.
+    The caption is read aloud, and seen where it is `captioned`."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -23,6 +24,7 @@ class Grid:
     numeric: frozenset[int] = frozenset()
     marked: frozenset[tuple[int, int]] = frozenset()
     left_out: str = ""
+    captioned: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Tile:
 
     label: str
     value: str
+    remark: str = ""
     tone: Literal["plain", "warn", "good"] = "plain"
 
 

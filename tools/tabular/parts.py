@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tools.tabular.arguments import Language, Section
 from tools.tabular.charts import MOST_BARS, MOST_SERIES, Bar, Interval, bars, distribution, over_time
 from tools.tabular.figures import as_float, grid, texts
 from tools.tabular.page import Block, Grid, Listing, Paragraph, Part, Picture
-from tools.tabular.phrases import joined, say
+from tools.tabular.phrases import heading, joined, say
 from tools.tabular.results import Aggregate, Anomalies, Anomaly, FieldChecks, RuleFinding, TableDescription
 
 _MOST_ROW_CELLS = 12
@@ -43,9 +44,8 @@ def _section_chart(section: Section, place: int) -> str:
 
 def anomaly_parts(found: Anomalies, language: Language) -> Iterator[Part]:
     """How many rows break which rule, examples of each, and the rules that no row breaks."""
-    heading = say(language, "part_anomalies")
     blocks: list[Block] = []
-    counted = {rule: count for rule, count in found.counts.items() if count}
+    counted = dict(sorted(((r, c) for r, c in found.counts.items() if c), key=lambda item: -item[1]))
     if counted:
         caption = say(language, "caption_rules")
         rows = [{"rule": say(language, f"rule_{rule}"), "rows": count} for rule, count in counted.items()]
@@ -58,7 +58,7 @@ def anomaly_parts(found: Anomalies, language: Language) -> Iterator[Part]:
         blocks.append(Paragraph(say(language, "all_rows_in", file=found.rows_file)))
     if clean := [_named(rule, language) for rule in found.rules if not rule.found]:
         blocks.append(Listing(tuple(clean), folded=say(language, "also_checked", count=len(clean))))
-    yield Part(heading, tuple(blocks))
+    yield Part(say(language, "part_anomalies"), tuple(blocks))
     for rule in counted:
         yield _rule_part(found, rule, language)
 
@@ -71,27 +71,25 @@ def _named(rule: RuleFinding, language: Language) -> str:
 def _rule_part(found: Anomalies, rule: str, language: Language) -> Part:
     applied = [one for one in found.rules if one.rule == rule and one.found]
     examples = [one for one in found.examples if one.rule == rule]
-    heading = say(language, "rule_heading", label=say(language, f"rule_{rule}"), count=found.counts[rule])
+    title = heading(say(language, "rule_heading", label=say(language, f"rule_{rule}"), count=found.counts[rule]))
     blocks: list[Block] = [Paragraph(one.why) for one in applied if one.why != say(language, "why_ragged")]
     blocks += [_spread(one, place, language) for place, one in enumerate(applied) if one.histogram]
     if examples:
         blocks.append(_example_grid(examples, found.counts[rule], language))
-    return Part(heading, tuple(blocks), level=3)
+    return Part(title, tuple(blocks), level=3)
 
 
 def _example_grid(examples: Sequence[Anomaly], count: int, language: Language) -> Grid:
     names = list(examples[0].row)
     offending = [name for name in dict.fromkeys(one.column for one in examples) if name in names]
-    kept = [*offending, *(name for name in names if name not in offending)][:_MOST_ROW_CELLS]
-    columns = (say(language, "column_line"), say(language, "column_detail"), *(name for name in names if name in kept))
-    rows = tuple(
-        (f"{one.line:,}", one.detail, *((one.row.get(name) or "") for name in columns[2:])) for one in examples
-    )
+    shown = [*offending, *(name for name in names if name not in offending)][:_MOST_ROW_CELLS]
+    columns = (say(language, "column_line"), say(language, "column_detail"), *shown)
+    rows = tuple((f"{one.line:,}", one.detail, *(one.row.get(name) or "" for name in shown)) for one in examples)
     marked = frozenset(
-        (place, columns.index(one.column)) for place, one in enumerate(examples) if one.column in columns[2:]
+        (place, shown.index(one.column) + 2) for place, one in enumerate(examples) if one.column in shown
     )
     caption = say(language, "caption_examples", count=len(examples), all=count)
-    return Grid(columns, rows, caption, frozenset({0}), marked)
+    return Grid(columns, rows, caption, frozenset({0}), marked, captioned=True)
 
 
 def _spread(one: RuleFinding, place: int, language: Language) -> Picture:
@@ -136,27 +134,34 @@ def figure_parts(aggregates: Sequence[Aggregate], language: Language) -> Iterato
         yield Part(say(language, "part_figures"), ())
     for place, one in enumerate(aggregates):
         missing = say(language, "no_value")
-        table = grid(one.columns, one.rows, one.summary, missing, say(language, "rows_left_out", count=len(one.rows)))
-        svg = _aggregate_chart(one, f"a{place}-", missing)
-        yield Part(one.summary, (Picture(svg, one.summary, table) if svg else table,), level=3)
+        title = heading(one.summary)
+        table = grid(one.columns, one.rows, title, missing, say(language, "rows_left_out", count=len(one.rows)))
+        svg = _aggregate_chart(one, f"a{place}-", missing, say(language, "other"))
+        yield Part(title, (Picture(svg, title, table) if svg else table,), level=3)
 
 
-def _aggregate_chart(one: Aggregate, prefix: str, missing: str) -> str:
+def _aggregate_chart(one: Aggregate, prefix: str, missing: str, other: str) -> str:
     """The first number over one or two groups; none where a chart would say less than the table."""
     value = next((name for name in one.columns[len(one.group_columns):] if _all_numbers(one, name)), None)  # fmt: skip
     if not value or len(one.group_columns) not in (1, 2) or len(one.rows) < 2:
         return ""
     first, *second = (texts([row.get(name) for row in one.rows], missing) for name in one.group_columns)
-    series = second[0] if second else [""] * len(first)
-    rows = [
-        Bar(label, as_float(row[value]) or 0.0, kind) for label, kind, row in zip(first, series, one.rows, strict=True)
-    ]
-    if len(set(series)) > MOST_SERIES:
-        return ""
+    values = [as_float(row[value]) or 0.0 for row in one.rows]
+    series = _few(second[0], values, other) if second else [""] * len(first)
+    rows = [Bar(label, number, kind) for label, number, kind in zip(first, values, series, strict=True)]
     if one.group_columns[0].endswith(_PERIODS):
         return over_time(rows, one.summary, prefix)
     labels = list(dict.fromkeys(first))[:MOST_BARS]
     return bars([row for row in rows if row.label in labels], one.summary, prefix)
+
+
+def _few(series: Sequence[str], values: Sequence[float], other: str) -> list[str]:
+    """The largest series by name, the rest together as one."""
+    totals: Counter[str] = Counter()
+    for name, value in zip(series, values, strict=True):
+        totals[name] += value  # type: ignore[assignment]
+    kept = {name for name, _ in totals.most_common(MOST_SERIES if len(totals) <= MOST_SERIES else MOST_SERIES - 1)}
+    return [name if name in kept else other for name in series]
 
 
 def _all_numbers(one: Aggregate, name: str) -> bool:
@@ -195,7 +200,10 @@ def table_parts(table: TableDescription, language: Language) -> Iterator[Part]:
     facts += [say(language, "fact_delimiter", delimiter=_visible(table.delimiter))] if table.delimiter else []
     facts += [say(language, "fact_sheet", sheet=table.sheet)] if table.sheet else []
     made = _renamed(grid(keys, rows, table.summary, ""), language, *keys)
-    yield Part(say(language, "part_table"), (Paragraph(f"{table.summary}. {joined(facts, language)}."), made))
+    yield Part(
+        say(language, "part_table"),
+        (Paragraph(say(language, "table_facts", summary=table.summary, facts=joined(facts, language))), made),
+    )
 
 
 def _visible(delimiter: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from tools.tabular.words_zh import WORDS as CHINESE
 
 _WORDS: Mapping[Language, Mapping[str, str]] = {"en": ENGLISH, "zh": CHINESE}
 _ASSUMED = "assumed_"
+_BETWEEN_HAN = re.compile("(?<=[\u3001\u4e00-\u9fff]) (?=[\u3001\u4e00-\u9fff])")
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,20 @@ def note(key: str, **values: object) -> Note:
 
 
 def say(language: Language, key: str, **values: object) -> str:
-    """The sentence of this key. Integers get thousands separators; `key_one` is used where `count` is 1."""
+    """The sentence of this key. Integers get thousands separators, a `kind` of column its name; `key_one` is used
+    where `count` is 1."""
     words = _WORDS[language]
     chosen = f"{key}_one" if values.get("count") == 1 and f"{key}_one" in words else key
     shown = {name: f"{value:,}" if type(value) is int else value for name, value in values.items()}
-    return words[chosen].format(**shown)
+    if "kind" in shown:
+        shown["kind"] = words[f"type_{shown['kind']}"]
+    said = words[chosen].format(**shown)
+    return _BETWEEN_HAN.sub("", said) if language == "zh" else said
+
+
+def heading(text: str) -> str:
+    """A sentence as a heading: a capital in front, no full stop."""
+    return text[:1].upper() + text[1:].rstrip(".。")
 
 
 def assumptions(notes: Iterable[Note], language: Language) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ def markdown_page(page: Page, html_name: str) -> str:
     if page.subtitle:
         lines += [markdown(page.subtitle), ""]
     lines += [f"**{markdown(page.summary)}**", ""]
-    lines += [f"- {markdown(tile.label)}: {markdown(tile.value)}" for tile in page.tiles]
+    lines += [f"- {markdown(tile.label)}: {markdown(f'{tile.value} {tile.remark}')}" for tile in page.tiles]
     for part in page.parts:
         lines += ["", *_part(part)]
     lines += ["", f"*{markdown(say(page.language, 'charts_in', file=html_name))}*", ""]
@@ -28,10 +28,10 @@ def _part(part: Part) -> Iterator[str]:
     yield f"{'#' * part.level} {markdown(part.heading)}"
     for block in part.blocks:
         yield ""
-        yield from _block(block)
+        yield from _block(block, part)
 
 
-def _block(block: Block) -> Iterator[str]:
+def _block(block: Block, part: Part) -> Iterator[str]:
     match block:
         case Paragraph():
             yield markdown(block.text)
@@ -40,14 +40,16 @@ def _block(block: Block) -> Iterator[str]:
                 yield from (f"{markdown(block.folded)}", "")
             yield from (f"- {markdown(item)}" for item in block.items)
         case Picture():
+            if block.caption != part.heading:
+                yield from (markdown(block.caption), "")
             yield from _grid(block.grid)
         case Grid():
             yield from _grid(block)
 
 
 def _grid(grid: Grid) -> Iterator[str]:
-    yield f"*{markdown(grid.caption)}*"
-    yield ""
+    if grid.captioned:
+        yield from (f"*{markdown(grid.caption)}*", "")
     yield _row(grid.columns)
     yield "|" + "|".join(" ---: " if place in grid.numeric else " --- " for place in range(len(grid.columns))) + "|"
     yield from map(_row, grid.rows)

@@ -84,13 +84,13 @@ def _tiles(findings: Findings, language: Language) -> tuple[Tile, ...]:
     if counted:
         tiles.append(Tile(say(language, "tile_rows"), f"{counted.rows:,}"))
     if found := findings.anomalies:
-        share = f" ({found.anomalous_rows / found.rows:.1%})" if found.rows else ""
+        share = f"{found.anomalous_rows / found.rows:.1%}" if found.rows else ""
         tone: Literal["warn", "good"] = "warn" if found.anomalous_rows else "good"
-        tiles.append(Tile(say(language, "tile_anomalous"), f"{found.anomalous_rows:,}{share}", tone))
+        tiles.append(Tile(say(language, "tile_anomalous"), f"{found.anomalous_rows:,}", share, tone))
         tiles.append(Tile(say(language, "tile_rules"), f"{len(found.rules):,}"))
     if checked := findings.fields:
         bad = checked.bad_values
-        tiles.append(Tile(say(language, "tile_bad"), f"{bad:,}", "warn" if bad else "good"))
+        tiles.append(Tile(say(language, "tile_bad"), f"{bad:,}", tone="warn" if bad else "good"))
         tiles.append(Tile(say(language, "tile_missing"), f"{checked.missing_values:,}"))
     if findings.table:
         tiles.append(Tile(say(language, "tile_columns"), f"{len(findings.table.columns):,}"))
