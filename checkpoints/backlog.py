@@ -68,6 +68,7 @@ class Backlog:
         self._tails: dict[str, Tail] = {}
         self._waiting = asyncio.Event()
         self._progress = asyncio.Event()
+        self._closed: Exception | None = None
 
     async def put(self, row: Row, body: str) -> asyncio.Future[None]:
         """Queue a row, as soon as there is room; raises what made an earlier row of the same owner fail.
@@ -79,6 +80,8 @@ class Backlog:
             while tail.pending >= RUN_ROWS or len(self._entries) >= ALL_ROWS:
                 await self._progress.wait()
             tail.check()
+            if self._closed is not None:
+                raise _again(self._closed)
             entry = Entry(row, body, tail)
             tail.submitted += 1
             self._entries.append(entry)
@@ -107,6 +110,11 @@ class Backlog:
     def refuse_all(self, refusal: Exception) -> None:
         """Refuse everything in the queue."""
         self.settle([refusal] * len(self._entries))
+
+    def close(self, reason: Exception) -> None:
+        """Refuse everything in the queue, and whatever is still waiting for room in it."""
+        self._closed = reason
+        self.refuse_all(reason)
 
     async def flush(self, run_id: str) -> None:
         """Returns when all rows submitted so far have an answer; raises when one of the run's rows was refused."""

@@ -139,7 +139,7 @@ class Journal:
                     await self._sender.close()
                     self._backlog.refuse_all(unreachable(self._database.url, error))
         finally:
-            self._backlog.refuse_all(DatabaseUnavailable("the journal was closed before this row was accepted"))
+            self._backlog.close(DatabaseUnavailable("the journal was closed before this row was accepted"))
             await self._sender.close()
 
     async def _write_batch(self) -> None:

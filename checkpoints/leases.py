@@ -127,16 +127,19 @@ class Leases:
 
         An owner that pauses names the approvals it waits for: if one of them is decided (or withdrawn) it stays owner
         and gets False, in the statement that would have released. So a decision finds either an owner that goes on by
-        itself or none (rule 20): who decides looks for the owner after the decision is committed.
+        itself or none (rule 20): who decides looks for the owner after the decision is committed. When the database
+        cannot be reached the lease ends here all the same, and there by expiry.
         """
-        answer = await self._database.fetch(
-            QUERIES["release_lease"],
-            {"run_id": lease.run_id, "fence": lease.fence, "unless_decided": list(unless_decided)},
-        )
-        if answer and not answer[0]["released"]:
-            return False
-        self._lost(lease)
-        return True
+        wish = {"run_id": lease.run_id, "fence": lease.fence, "unless_decided": list(unless_decided)}
+        released = True
+        try:
+            if answer := await self._database.fetch(QUERIES["release_lease"], wish):
+                released = answer[0]["released"]
+        finally:
+            # Also without an answer: a lease that nobody drives must not be renewed for ever.
+            if released:
+                self._lost(lease)
+        return released
 
     async def request_cancel(self, run_id: str) -> str | None:
         """Ask whoever drives the run to cancel it; the owner who was told, or None when nobody drives it.

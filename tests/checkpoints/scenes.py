@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 
@@ -14,6 +14,8 @@ from checkpoints.database import Database
 from checkpoints.rows import Row
 from checkpoints.runs import RunRecord, Runs
 from plans.values import JSON
+
+T = TypeVar("T")
 
 WAIT_S = 10.0
 """How long a test waits for what must happen."""
@@ -72,14 +74,14 @@ async def backends_waiting_for_a_lock(database: Database) -> list[int]:
     return [row["pid"] for row in waiting]
 
 
-async def until(condition: Callable[[], Awaitable[object]]) -> None:
-    """Returns when the condition holds; TimeoutError if it does not come to that."""
+async def until(condition: Callable[[], Awaitable[T]]) -> T:
+    """What the condition gives once that is something; TimeoutError if it does not come to that."""
     async with asyncio.timeout(WAIT_S):
-        while not await condition():  # noqa: ASYNC110 (what is waited for happens in the server)
+        while not (found := await condition()):  # noqa: ASYNC110 (what is waited for happens in the server)
             await asyncio.sleep(0.005)
+    return found
 
 
 async def blocked(database: Database) -> int:
     """The process that waits for a lock, once there is one."""
-    await until(lambda: backends_waiting_for_a_lock(database))
-    return (await backends_waiting_for_a_lock(database))[0]
+    return (await until(lambda: backends_waiting_for_a_lock(database)))[0]

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from checkpoints.backlog import RUN_ROWS
 from checkpoints.database import Database
 from checkpoints.journal import Journal
 from plans.errors import DatabaseUnavailable, StaleOwner
@@ -143,9 +144,12 @@ async def test_a_journal_closes_though_its_database_is_gone(
     async with BadLine.to(database) as (line, far):
         line.cut = True
         async with Journal(far) as journal:
-            future = await journal.submit(a_row(1))
-        with pytest.raises(DatabaseUnavailable, match="closed before this row was accepted"):
-            await future
+            futures = [await journal.submit(a_row(n)) for n in range(RUN_ROWS)]
+            waiting = asyncio.create_task(journal.append(a_row(RUN_ROWS)))
+            await asyncio.sleep(0)
+        for refused in (*futures, waiting):
+            with pytest.raises(DatabaseUnavailable, match="closed before this row was accepted"):
+                await refused
 
 
 async def test_a_row_commits_inside_the_transaction_of_its_tool(database: Database) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from checkpoints.database import Database
 from checkpoints.journal import Journal
 from checkpoints.leases import Lease, Leases
 from checkpoints.runs import Runs
-from plans.errors import RunBusy, StaleOwner
+from plans.errors import DatabaseUnavailable, RunBusy, StaleOwner
 from tests.checkpoints.scenes import a_row, add_run, until
 
 LONG_AGO_S = 0.2
@@ -99,6 +100,27 @@ async def test_a_lease_whose_answer_was_lost_can_be_taken_again_by_the_same_proc
         leases._held.clear()
         again = await leases.acquire("r1", "host:1")
         assert again.fence == unheard.fence + 1
+
+
+async def test_a_lease_let_go_while_the_database_is_away_is_not_kept_alive(database: Database) -> None:
+    """A run whose release was not heard belongs to nobody soon, and to the same process at once if it wants it."""
+    await add_run(database)
+    async with Leases(database) as leases:
+        lease = await leases.acquire("r1", "host:1")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Database, "fetch", unreachable_database)
+            with pytest.raises(DatabaseUnavailable):
+                await leases.release(lease)
+        assert not lease.alive(time.monotonic())
+        before = await database.fetch("SELECT expires_at FROM surestep.leases")
+        await leases.renew()
+        assert await database.fetch("SELECT expires_at FROM surestep.leases") == before
+        assert (await leases.acquire("r1", "host:1")).fence == lease.fence + 1
+
+
+async def unreachable_database(*_: object) -> list[dict[str, Any]]:
+    """What every query of a dead database ends in."""
+    raise DatabaseUnavailable("gone")
 
 
 async def test_an_owner_that_slept_past_its_lease_goes_on_if_nobody_came(database: Database) -> None:

@@ -42,6 +42,8 @@ async def test_the_same_request_with_another_input_is_refused(database: Database
         await runs.create(a_record("r2").model_copy(update={"input": {"orders": 1}}))
     other = await runs.create(a_record("r2", goal="refund order A1", tenant="another"))
     assert other.run_id == "r2"
+    assert await runs.by_request("q1", "another") == other
+    assert await runs.by_request("q2") is None
 
 
 async def test_a_run_is_read_back_as_it_was_stored(database: Database) -> None:
