@@ -8,6 +8,7 @@ from importlib.resources import files
 import psycopg
 import pytest
 
+from checkpoints.database import Database
 from tests.tools.orders.shop import Shop
 
 SCRIPT = files("tools.orders").joinpath("shop.sql").read_text("utf-8")
@@ -26,6 +27,19 @@ async def test_the_script_runs_again_without_touching_what_is_there(shop: Shop) 
     before = await shop.world()
     await run_again(shop)
     assert await shop.world() == before
+
+
+async def test_a_schema_of_somebody_else_is_left_alone(database: Database) -> None:
+    """A database whose "shop" is not ours is refused in plain words, and nothing in it changes."""
+    await database.execute("CREATE SCHEMA shop")
+    await database.execute("CREATE TABLE shop.orders (order_id text PRIMARY KEY)")
+    with pytest.raises(psycopg.errors.RaiseException, match='a schema "shop" that is not the orders toolkit\'s'):
+        await run_again(Shop(database))
+    tables = await database.fetch(
+        "SELECT relname FROM pg_class WHERE relnamespace = 'shop'::regnamespace AND relkind = 'r'"
+    )
+    assert tables == [{"relname": "orders"}]
+    assert await database.fetch("SELECT * FROM shop.orders") == []
 
 
 async def test_seeding_again_gives_the_same_shop_with_fresh_dates(shop: Shop) -> None:
