@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from nodes.schemas import problem_of, problems
-from nodes.template_text import HOLE, LANGUAGES, holes_in, whole_goal
+from nodes.template_text import HOLE, LANGUAGES, Language, holes_in, whole_goal
 from plans.references import parse
 from plans.values import JSON
 
@@ -19,8 +19,8 @@ BUILT_IN_HOLES = frozenset({"goal", "language"})
 _UNSAFE_HOLE = re.compile(r"\$<<|>>\$?\{|>><<")
 _EXPRESSIONS = ("when", "requires", "success_when", "for_each")
 
-Text = str | dict[Literal["en", "zh"], str]
-ByLanguage = dict[Literal["en", "zh"], Any]
+Text = str | dict[Language, str]
+ByLanguage = dict[Language, Any]
 
 
 class _Frozen(BaseModel):
@@ -69,14 +69,14 @@ class TemplateFile(_Frozen):
     title: Text
     toolkit: str
     critical: bool = False
-    words: dict[Literal["en", "zh"], dict[str, str]] = Field(default_factory=dict)
-    match: dict[Literal["en", "zh"], Annotated[tuple[str, ...], Field(strict=False)]]
+    words: dict[Language, dict[str, str]] = Field(default_factory=dict)
+    match: dict[Language, Annotated[tuple[str, ...], Field(strict=False)]]
     parameters: dict[str, Parameter] = Field(default_factory=dict)
     plan: PlanBody
     examples: Annotated[tuple[Example, ...], Field(strict=False, min_length=1)]
     others: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
-    def patterns(self) -> Iterator[tuple[str, str, re.Pattern[str]]]:
+    def patterns(self) -> Iterator[tuple[Language, str, re.Pattern[str]]]:
         """(language, pattern as written, compiled) for every pattern. Raises re.error or KeyError at a bad one."""
         for language, written in self.match.items():
             words = tuple(self.words.get(language, {}).items())
@@ -95,7 +95,7 @@ class _StrictLoader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-Words = dict[Literal["en", "zh"], dict[str, str]]
+Words = dict[Language, dict[str, str]]
 """Parts of patterns by language and name."""
 _WORDS: TypeAdapter[Words] = TypeAdapter(Words)
 
@@ -170,8 +170,8 @@ def _parameter_faults(written: TemplateFile) -> Iterator[str]:
             for problem in problems(value, parameter.json_schema):
                 yield f"{where}: {value!r} does not fit: {problem}"
         for word in parameter.words:
-            if problem := _regex_problem(word):
-                yield f"{where}.words: {word!r} is no pattern: {problem}"
+            if reason := _regex_problem(word):
+                yield f"{where}.words: {word!r} is no pattern: {reason}"
 
 
 def _regex_problem(pattern: str) -> str | None:

@@ -11,11 +11,13 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from plans.references import as_text, escape
 from plans.values import JSON
 
-LANGUAGES = ("en", "zh")
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 HOLE = re.compile(r"<<([a-z_]+)>>")
 MAX_GOAL = 500
 """Longest goal, in characters, that is held against patterns; a longer one asks for more than a template does."""
@@ -23,19 +25,20 @@ MAX_GOAL = 500
 MAX_DEPTH = 6
 """How deep words may be made of words."""
 
+_ENDLESS = re.compile(r"(?<!\\)\)(?:[*+]|\{[0-9]+,\})")
 _WORD = re.compile(r"\{([a-z_]+)\}")
 _CJK = "\u3000-\u30ff\u3400-\u9fff"
 _CHINESE = re.compile("[\u3400-\u9fff]")
 _BESIDE_CJK = re.compile(rf"(?<=[{_CJK}]) | (?=[{_CJK}])")
 _END = " .,;:!?…。、\"'“”„«»「」『』"
 
-_BEFORE = {
+_BEFORE: dict[Language, str] = {
     "en": r"(?:(?:hi|hello|hey)(?: there)?[,.!]? )?(?:(?:please|kindly|now|(?:can|could|would|will) you(?: please)?"
     r"|i(?:'d| would) like (?:you )?to|i (?:want|need)(?: you)? to|let's|help me(?: to)?),? ){0,3}",
     "zh": r"(?:(?:您好|你好)[,.!。]?)?(?:请问|请您|请你|请|麻烦(?:您|你)?|劳驾|帮我|帮忙|给我"
     r"|能不能|能否|可以|可否|我想知道|我想要|我想|我要|[,、]){0,5}",
 }
-_AFTER = {
+_AFTER: dict[Language, str] = {
     "en": r"(?:,? (?:please|for me|now|thanks|thank you)){0,3}",
     "zh": r"(?:吗|呢|吧|好吗|可以吗|一下|[,、。]|谢谢(?:您|你)?|多谢){0,4}",
 }
@@ -48,7 +51,7 @@ class Reference:
     text: str
 
 
-def comparable(goal: str, language: str) -> str:
+def comparable(goal: str, language: Language) -> str:
     """A goal as patterns see it: compatibility forms, one kind of space and apostrophe, no marks at its ends."""
     text = unicodedata.normalize("NFKC", goal).replace("’", "'").replace("‘", "'")
     text = " ".join(text.split()).strip(_END)
@@ -56,9 +59,12 @@ def comparable(goal: str, language: str) -> str:
 
 
 @cache
-def whole_goal(pattern: str, words: tuple[tuple[str, str], ...], language: str) -> re.Pattern[str]:
+def whole_goal(pattern: str, words: tuple[tuple[str, str], ...], language: Language) -> re.Pattern[str]:
     """The pattern over a whole goal, `{words}` put in, politeness around it allowed. Raises re.error or KeyError."""
     body = _spelled_out(pattern, dict(words), MAX_DEPTH)
+    if endless := _ENDLESS.search(body):
+        # Two ways to read one word, repeated without end, take the regular expression engine for ever.
+        raise re.error(f"a group repeats without end ({endless[0]!r}); say how often, such as {{0,4}}")
     return re.compile(f"{_BEFORE[language]}(?:{body}){_AFTER[language]}", re.IGNORECASE)
 
 
@@ -68,12 +74,12 @@ def _spelled_out(pattern: str, words: Mapping[str, str], depth: int) -> str:
     return _WORD.sub(lambda word: f"(?:{_spelled_out(words[word[1]], words, depth - 1)})", pattern)
 
 
-def language_of(goal: str) -> str:
+def language_of(goal: str) -> Language:
     """The language a goal is answered in where no pattern says it."""
     return "zh" if _CHINESE.search(goal) else "en"
 
 
-def in_language(value: JSON, language: str) -> JSON:
+def in_language(value: JSON, language: Language) -> JSON:
     """The value, with every object that has only languages as keys replaced by the text of this one, else English."""
     if isinstance(value, Mapping):
         if is_translated(value):

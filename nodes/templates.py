@@ -19,7 +19,17 @@ from pydantic import ValidationError
 
 from nodes.template_files import Example, TemplateFile, Words, read_template, read_words
 from nodes.template_parameters import checked, parameters_from
-from nodes.template_text import HOLE, LANGUAGES, MAX_GOAL, Reference, comparable, filled, in_language, language_of
+from nodes.template_text import (
+    HOLE,
+    LANGUAGES,
+    MAX_GOAL,
+    Language,
+    Reference,
+    comparable,
+    filled,
+    in_language,
+    language_of,
+)
 from plans.errors import ConfigurationError, InvalidInput
 from plans.plan import PlanDraft
 from plans.values import JSON
@@ -35,7 +45,7 @@ class Template:
     """One template, ready to match: as written, with its patterns compiled."""
 
     written: TemplateFile
-    patterns: tuple[tuple[str, re.Pattern[str]], ...]
+    patterns: tuple[tuple[Language, re.Pattern[str]], ...]
 
     @property
     def name(self) -> str:
@@ -47,7 +57,7 @@ class Template:
         """The tools its plan uses."""
         return frozenset(step["tool"] for step in self.written.plan.steps if step.get("tool"))
 
-    def title(self, language: str = "en") -> str:
+    def title(self, language: Language = "en") -> str:
         """Its title in a language."""
         return str(in_language(self.written.title, language))
 
@@ -58,7 +68,7 @@ class Filled:
 
     template: Template
     goal: str
-    language: str
+    language: Language
     parameters: Mapping[str, JSON]
 
     @property
@@ -116,7 +126,7 @@ def choose(templates: Sequence[Template], name: str, inputs: Mapping[str, Any], 
     )
 
 
-def fill(template: Template, parameters: Mapping[str, JSON], goal: str, language: str | None = None) -> PlanDraft:
+def fill(template: Template, parameters: Mapping[str, JSON], goal: str, language: Language | None = None) -> PlanDraft:
     """The plan of a template for these parameters, in a language or that of the goal. Raises InvalidInput."""
     language = language or language_of(goal)
     values: dict[str, JSON | Reference] = {"goal": goal, "language": language}
@@ -139,7 +149,7 @@ def _is_left_open(value: JSON, values: Mapping[str, JSON | Reference]) -> bool:
     return hole is not None and values[hole[1]] is None
 
 
-def overview(templates: Iterable[Template], language: str = "en") -> list[dict[str, JSON]]:
+def overview(templates: Iterable[Template], language: Language = "en") -> list[dict[str, JSON]]:
     """What can be shown of each template: name, title, toolkit, whether it is critical, parameters, example goals."""
     return [
         {
@@ -163,7 +173,7 @@ def overview(templates: Iterable[Template], language: str = "en") -> list[dict[s
     ]
 
 
-def _matched(template: Template, goal: str) -> tuple[str, dict[str, str]] | None:
+def _matched(template: Template, goal: str) -> tuple[Language, dict[str, str]] | None:
     if len(goal) > MAX_GOAL:
         return None
     texts = {language: comparable(goal, language) for language in LANGUAGES}

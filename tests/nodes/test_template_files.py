@@ -66,6 +66,8 @@ def change(*path: Any, to: Any) -> dict[str, Any]:
         (change("match", "en", to=[]), "match.en"),
         (change("match", "en", to=["why (?P<order>"]), "is no pattern"),
         (change("match", "en", to=["why {unknown} (?P<order>A)"]), "unknown"),
+        (change("match", "en", to=["(?:why|why so)+ (?P<order>A)"]), "without end"),
+        (change("match", "en", to=["{why} (?P<order>A)"]) | {"words": {"en": {"why": "{why}"}}}, "in circles"),
         (change("match", "en", to=["why late"]), "lacks the groups ['order']"),
         (change("match", "en", to=["why (?P<order>A) (?P<who>B)"]), "has the groups ['who']"),
         (change("parameters", "order", "schema", to={"type": "strong"}), "parameters.order.schema"),

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodes.template_text import Reference, comparable, filled, holes_in, in_language, whole_goal
+from nodes.template_text import Language, Reference, comparable, filled, holes_in, in_language, whole_goal
 from plans.references import resolve
 
 PLAIN_TEXT = st.text(alphabet=st.sampled_from("ab$<>{}s1.\\ 中"), max_size=12)
 
 
-def matches(pattern: str, goal: str, language: str = "en") -> bool:
+def matches(pattern: str, goal: str, language: Language = "en") -> bool:
     return whole_goal(pattern, (), language).fullmatch(comparable(goal, language)) is not None
 
 
