@@ -37,6 +37,20 @@ async def test_all_runs_together_have_a_bound(monkeypatch: pytest.MonkeyPatch) -
     assert [entry.row.run_id for entry in backlog.head(10)] == ["r1", "r2", "r3"]
 
 
+async def test_whoever_waits_for_room_hears_of_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that never came into the queue is refused when the queue is closed, and not left waiting for ever."""
+    monkeypatch.setattr("checkpoints.backlog.ALL_ROWS", 1)
+    backlog = Backlog()
+    queued = await backlog.put(a_row(1, "r1"), "{}")
+    waiting = asyncio.create_task(backlog.put(a_row(1, "r2"), "{}"))
+    await asyncio.sleep(0)
+    backlog.close(ValueError("closed"))
+    for refused in (queued, waiting):
+        with pytest.raises(ValueError, match="closed"):
+            await refused
+    await backlog.drain()
+
+
 async def test_a_caller_cancelled_while_it_waits_for_room_leaves_no_trace() -> None:
     """Its row is not queued, and those that wait behind it come in."""
     backlog = Backlog()
