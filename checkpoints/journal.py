@@ -104,12 +104,12 @@ class Journal:
     async def find(self, run_id: str, fence: int, n: int) -> Row | None:
         """One row, looked for after every transaction that held the lease row has ended (rule 9).
 
-        After a transactional tool's connection was lost this says whether its outcome was committed.
+        After a transactional tool's connection was lost this says whether its outcome was committed: one that was told
+        to commit holds the lease row since before, so it is waited for, and any other never will be told.
         """
-        async with self._database.pool.connection() as connection, connection.transaction():
-            await connection.execute(QUERIES["lock_lease"], (run_id,))
-            found = await (await connection.execute(QUERIES["find_row"], (run_id, fence, n))).fetchone()
-        return row_from(found) if found else None
+        await self._database.fetch(QUERIES["lock_lease"], (run_id,))
+        found = await self._database.fetch(QUERIES["find_row"], (run_id, fence, n))
+        return row_from(found[0]) if found else None
 
     def statement_for(self, row: Row) -> tuple[str, dict[str, Any]]:
         """The statement that stores this one row and its artifact inside a transaction of somebody else (rule 9).
