@@ -68,20 +68,23 @@ def chosen(state: AgentState) -> str:
     return state["edge"]
 
 
-_engines: dict[asyncio.AbstractEventLoop, asyncio.Task[Engine]] = {}
+_opened: dict[asyncio.AbstractEventLoop, asyncio.Task[tuple[Engine, AsyncExitStack]]] = {}
 
 
 async def engine_of_this_loop() -> Engine:
     """The engine for a server that runs the graph (`langgraph dev`): opened on first use, one per event loop."""
     loop = asyncio.get_running_loop()
-    if loop not in _engines or (_engines[loop].done() and _engines[loop].exception() is not None):
-        _engines[loop] = loop.create_task(_open_for_good())
-    return await asyncio.shield(_engines[loop])
+    opening = _opened.get(loop)
+    if opening is None or (opening.done() and opening.exception() is not None):
+        opening = _opened[loop] = loop.create_task(_open_for_good())
+    engine, _ = await asyncio.shield(opening)
+    return engine
 
 
-async def _open_for_good() -> Engine:
+async def _open_for_good() -> tuple[Engine, AsyncExitStack]:
     settings = await asyncio.to_thread(Settings.load)
-    return await AsyncExitStack().enter_async_context(engine_from(settings))
+    stack = AsyncExitStack()  # kept beside the engine: a stack that is collected closes what it holds
+    return await stack.enter_async_context(engine_from(settings)), stack
 
 
 graph = build(engine_of_this_loop).compile(name="surestep")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -33,18 +34,17 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
     values = await _values(session)
     planned = await _planned_answer(session) if status == "done" else None
     answer = _answer(session, status, failures, planned or (_readable(values[-1]) if values else "done"))
-    report_ref = next(
-        (v["report_html"] for v in reversed(values) if isinstance(v, dict) and v.get("report_html")), None
+    report = next(        (v["report_html"] for v in reversed(values) if isinstance(v, dict) and v.get("report_html")), None
     )
     body = {
         "status": status,
         "answer": answer,
         "failures": [failure.model_dump() for failure in failures],
-        "report_ref": report_ref,
+        "report_ref": os.path.join(session.head.output_folder, report) if report else None,
         "wall_s": round(session.elapsed_s(), 3),
     }
     await session.record("finish", body=body)
-    await session.set_status(status, {"answer": answer, "report_ref": report_ref})
+    await session.set_status(status, {"answer": answer, "report_ref": body["report_ref"]})
     return _update(state, session, body)
 
 

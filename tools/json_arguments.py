@@ -26,11 +26,12 @@ _STRUCTURAL = frozenset({"required", "additionalProperties", "unevaluatedPropert
 
 
 class SchemaArguments:
-    """What a JSON schema of an object allows. Arguments that it does not name are refused, unless it says otherwise."""
+    """What a JSON schema of an object allows. Where it names properties, others are refused unless it says otherwise; a
+    schema that names none, as {"type": "object"}, takes any."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.schema: dict[str, Any] = {"type": "object", "properties": {}, **schema}
-        if not any(keyword in schema for keyword in _CLOSED_BY_US):
+        if "properties" in schema and not any(keyword in schema for keyword in _CLOSED_BY_US):
             self.schema["additionalProperties"] = False
 
     @property
