@@ -16,6 +16,9 @@ from plans.loose_json import Broken, Cut, LooseParser
 from plans.values import JSON
 
 _START = re.compile(r"\{|\[(?=\s*\{)|<(/?)(think|thinking|reasoning)>", re.IGNORECASE)
+MAX_PIECES = 10_000
+"""Things in braces that are looked at before a text is given up; a model's longest thoughts have some hundreds."""
+
 _PLAN = frozenset({"goal", "steps"})
 _STEP = frozenset({"id", "action", "tool", "args", "instruction", "depends_on"})
 
@@ -55,7 +58,9 @@ def plan_in(text: str) -> Found:
     """The value that is the plan. Raises NoPlan."""
     found: list[Found] = []
     fragments: list[Fragment] = []
-    for piece in _pieces(text):
+    for count, piece in enumerate(_pieces(text)):
+        if count > MAX_PIECES:
+            raise NoPlan("PLAN_SYNTAX", f"the text holds more than {MAX_PIECES:,} things in braces; expected one plan")
         if piece is None:
             found, fragments = [], []
         elif isinstance(piece, Found):
@@ -84,9 +89,9 @@ def _pieces(text: str) -> Iterator[Found | Fragment | None]:
             value = parser.read()
             yield Found(start.start(), value, tuple(parser.notes))
             at = parser.at
-        except Cut:
+        except Cut as cut:
             yield Fragment(start.start(), frozenset(parser.keys), None)
-            return
+            at = cut.at
         except Broken as error:
             yield Fragment(error.at, frozenset(parser.keys), str(error))
             at = max(error.at, start.start() + 1)

@@ -14,13 +14,14 @@ import re
 from plans.json_text import Note, whole_number
 from plans.values import JSON, MAX_DEPTH, Path, dotted
 
-_BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
+_BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z))*+")
 _DOUBLE = re.compile(r'"((?:[^"\\]++|\\.)*+)(?:(")|\Z)', re.DOTALL)
 _SINGLE = re.compile(r"'((?:[^'\\]++|\\.)*+)(?:(')|\Z)", re.DOTALL)
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?+([eE][+-]?[0-9]++)?+(?![\w.])")
 _WORD = re.compile(r"-?[A-Za-z_][A-Za-z0-9_]*+")
 _SINGLE_TO_DOUBLE = re.compile(r'\\(.)|"', re.DOTALL)
+_FENCE = "```"
 _COLONS = ":："
 _COMMAS = ",，"
 _WORDS: dict[str, JSON] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
@@ -36,7 +37,11 @@ class Broken(ValueError):
 
 
 class Cut(ValueError):
-    """The text ends before its value does."""
+    """The text, or the fenced block, ends at `at`, before its value does."""
+
+    def __init__(self, at: int) -> None:
+        super().__init__("the text ends before its value does")
+        self.at = at
 
 
 class LooseParser:
@@ -75,15 +80,13 @@ class LooseParser:
     def _object(self, path: Path, depth: int) -> dict[str, JSON]:
         found: dict[str, JSON] = {}
         while self._next() != "}":
-            key = self._string() if self._next() in "\"'" else self._bare_key()
+            key = self._key(at_top=depth == 1 or (depth == 2 and len(path) == 1 and isinstance(path[0], int)))
             if self._next() not in _COLONS:
                 raise Broken(self.at, f"a colon is missing after the key {key[:80]!r}")
             self.at += 1
             if key in found:
                 message = f"the key {key[:80]!r} stands twice in {dotted(path) or 'the plan'}"
                 self.notes.append(Note("DUPLICATE_KEY", (*path, key), message))
-            if depth == 1 or (depth == 2 and len(path) == 1 and isinstance(path[0], int)):
-                self.keys.add(key)
             found[key] = self._value((*path, key), depth)
             self._comma_or("}")
         self.at += 1
@@ -108,7 +111,7 @@ class LooseParser:
         quote = self.text[self.at]
         found = (_DOUBLE if quote == '"' else _SINGLE).match(self.text, self.at)
         if found is None or found[2] is None:
-            raise Cut
+            raise Cut(len(self.text))
         body = found[1] if quote == '"' else _SINGLE_TO_DOUBLE.sub(_requoted, found[1])
         try:
             text: str = json.loads(f'"{body}"', strict=False)
@@ -117,12 +120,17 @@ class LooseParser:
         self.at = found.end()
         return text
 
-    def _bare_key(self) -> str:
-        found = _KEY.match(self.text, self.at)
-        if found is None:
+    def _key(self, *, at_top: bool) -> str:
+        quoted = self._next() in "\"'"
+        bare = None if quoted else _KEY.match(self.text, self.at)
+        if not quoted and bare is None:
             raise Broken(self.at, f"a key is missing before {self.text[self.at : self.at + 20]!r}")
-        self.at = found.end()
-        return found[0]
+        key = bare[0] if bare else self._string()
+        self.at = bare.end() if bare else self.at
+        # Prose has {words} in braces; with a quote or a colon it is meant as JSON.
+        if at_top and (quoted or self._next() in _COLONS):
+            self.keys.add(key)
+        return key
 
     def _word(self, path: Path) -> JSON:
         found = _WORD.match(self.text, self.at)
@@ -139,8 +147,8 @@ class LooseParser:
         """The next character that is neither white space nor part of a comment."""
         blank = _BLANK.match(self.text, self.at)
         self.at = blank.end() if blank else self.at
-        if self.at >= len(self.text):
-            raise Cut
+        if self.at >= len(self.text) or self.text.startswith(_FENCE, self.at):
+            raise Cut(self.at)
         return self.text[self.at]
 
 
