@@ -54,7 +54,9 @@ def layout_of(records: Sequence[Record], header_line: int | None = None) -> Layo
     if header_line == 0:
         return _without_header(filled[0], width)
     if header_line is None:
-        header = next((index for index in filled[:_LONGEST_PREAMBLE] if not _is_preamble(records[index][1], width)), 0)
+        header = next(
+            (index for index in filled[:_LONGEST_PREAMBLE] if not _is_preamble(records[index][1], width)), filled[0]
+        )
         if _is_row([records[index][1] for index in filled if index >= header]):
             return _without_header(header, width)
     else:
@@ -62,7 +64,7 @@ def layout_of(records: Sequence[Record], header_line: int | None = None) -> Layo
     line, cells = records[header]
     names, notes = unique_names(cells, width)
     if skipped := [records[index][0] for index in filled if index < header]:
-        notes = (note("assumed_preamble", lines=_span(skipped), header=line), *notes)
+        notes = (note("assumed_preamble", count=len(skipped), lines=_span(skipped), header=line), *notes)
     return Layout(names, line, header + 1, notes)
 
 
@@ -71,9 +73,10 @@ def _usual_width(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _is_preamble(cells: Sequence[str], width: int) -> bool:
-    """A title or a remark above the table fills one cell, or less than half of them."""
+    """A title or a remark above the table fills one cell, or no more than half of them, or is short and holds a value
+    (`Generated;2026-01-31`)."""
     filled = sum(bool(cell.strip()) for cell in cells)
-    return width > 1 and (filled <= 1 or filled < width / 2)
+    return width > 1 and (filled <= max(1, width // 2) or (len(cells) < width and any(map(_typed, cells))))
 
 
 def _is_row(rows: Sequence[Sequence[str]]) -> bool:
@@ -82,13 +85,14 @@ def _is_row(rows: Sequence[Sequence[str]]) -> bool:
     A year is no sign of this: tables have years as headers.
     """
     first, rest = rows[0], rows[1:20]
-
-    def typed(cell: str) -> bool:
-        value = parse_number(cell) or parse_number(cell, ",")
-        return bool(_DATE_LIKE.match(cell)) or (value is not None and not (1900 <= value <= 2100))
-
     columns = [[row[place] for row in rest if place < len(row)] for place in range(len(first))]
-    return any(typed(cell) and below and all(map(typed, below)) for cell, below in zip(first, columns, strict=True))
+    return any(_typed(cell) and below and all(map(_typed, below)) for cell, below in zip(first, columns, strict=True))
+
+
+def _typed(cell: str) -> bool:
+    """A number or a date, but not a year."""
+    value = parse_number(cell) or parse_number(cell, ",")
+    return bool(_DATE_LIKE.match(cell)) or (value is not None and not (1900 <= value <= 2100))
 
 
 def _without_header(first: int, width: int) -> Layout:

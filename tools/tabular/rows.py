@@ -94,7 +94,7 @@ def _batches(records: Iterator[Record], width: int, read: ReadSoFar) -> Iterator
 def _frame(batch: Sequence[Record], schema: pl.Schema, seen: _Seen) -> pl.DataFrame:
     """One batch as text columns; fields beyond the header are left out, fields that lack are null."""
     width = len(schema) - 1
-    filled = [(line, cells) for line, cells in batch if any(cells) and any(map(str.strip, cells))]
+    filled = [(line, cells) for line, cells in batch if cells[0].strip() or any(map(str.strip, cells))]
     seen.empty += len(batch) - len(filled)
     fitted: Iterable[Sequence[str | None]] = (cells for _, cells in filled)
     if set(map(len, (cells for _, cells in filled))) - {width}:

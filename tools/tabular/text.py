@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
+from itertools import chain, islice
 from pathlib import Path
 
 from plans.failure import ToolFailure
@@ -19,6 +19,8 @@ _LONGEST_SAMPLED_LINE = 100_000
 _STRIDE = 1024
 _SEP_LINE = re.compile(r'^"?sep=(.)"?\s*$', re.IGNORECASE)
 _END = "\x1c\x1d\x1e"
+"""Handed to the csv reader after the last line: a quote that is still open there swallows it, and shows."""
+_UNQUOTE = 'Repair it, or, if quotes mean nothing in this file, read it with reading={"quoted": false}'
 
 
 class TextSource:
@@ -40,26 +42,25 @@ class TextSource:
     def records(self) -> Iterator[Record]:
         """All records but blank lines. ToolFailure INVALID_INPUT for bytes that do not fit the encoding, a quote that
         is never closed, or a cell beyond 131,072 characters."""
-        start = self._skipped
+        line = end = self._skipped
         with self._open() as text:
             raw: io.BufferedReader = text.buffer  # type: ignore[assignment]
-            lines = islice(self._lines(text), self._skipped, None)
             reader = csv.reader(
-                _with_end(lines), delimiter=self.delimiter, skipinitialspace=self._spaced_quotes,
-                quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+                chain(islice(self._lines(text), self._skipped, None), [_END]), delimiter=self.delimiter,
+                skipinitialspace=self._spaced_quotes, quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
             )  # fmt: skip
             cells: list[str] = []
             try:
                 for cells in reader:
+                    line, end = end + 1, reader.line_num + self._skipped
                     if cells and cells != [_END]:
-                        yield start + 1, cells
-                    start = reader.line_num + self._skipped
-                    if start % _STRIDE == 0:
+                        yield line, cells
+                    if end % _STRIDE == 0:
                         self.position = raw.tell()
             except csv.Error:
-                raise self._unclosed(start + 1) from None
+                raise self._too_long(end + 1) from None
         if cells != [_END]:
-            raise self._unclosed(start + 1)
+            raise self._unclosed(line)
 
     def _open(self) -> io.TextIOWrapper:
         return self.path.open(encoding=self.encoding.name, newline="", buffering=1 << 20)
@@ -72,16 +73,13 @@ class TextSource:
             raise undecodable(self.path, self.encoding) from None
 
     def _unclosed(self, line: int) -> ToolFailure:
+        return ToolFailure("INVALID_INPUT", f"{self.path.name}: a quote opened in the record of line {line:,} is never "
+                           f"closed. {_UNQUOTE}")  # fmt: skip
+
+    def _too_long(self, line: int) -> ToolFailure:
+        limit = csv.field_size_limit()
         return ToolFailure(
-            "INVALID_INPUT", f"{self.path.name}: a quote is opened in the record of line {line:,} and not closed in "
-            "the next 131,072 characters. Close or remove it, or, if quotes mean nothing in this file, read it with "
-            'reading={"quoted": false}',
-        )  # fmt: skip
-
-
-def _with_end(lines: Iterable[str]) -> Iterator[str]:
-    """The lines, and one that no file holds: a quote still open at the end of the file swallows it, and shows."""
-    line = "\n"
-    for line in lines:
-        yield line
-    yield f"{_END}\n" if line.endswith(("\n", "\r")) else f"\n{_END}\n"
+            "INVALID_INPUT",
+            f"{self.path.name}: a cell in the record of line {line:,} exceeds "
+            f"{limit:,} characters: most likely a quote opened there is never closed. {_UNQUOTE}",
+        )

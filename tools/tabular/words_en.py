@@ -5,6 +5,7 @@ from __future__ import annotations
 WORDS = {
     "assumed_encoding": "the encoding was guessed from the content: {encoding}",
     "assumed_preamble": "lines {lines} above the header (line {header}) were taken for a title or remarks and skipped",
+    "assumed_preamble_one": "line {lines} above the header (line {header}) was taken for a title or remark and skipped",
     "assumed_no_header": "the first line looks like data, so there is no header: the columns are named {names}",
     "assumed_sheet": "the sheet {sheet} was read; the workbook has: {sheets}",
     "assumed_decimal": "{column}: {example} can be read two ways; {decimal} was taken for the decimal mark",
@@ -16,7 +17,7 @@ WORDS = {
     "file's other columns",
     "assumed_order_from_file_mdy": "{column}: {example} can be read two ways; month before day was assumed, as in the "
     "file's other columns",
-    "assumed_utc": "{column}: {count} times with a zone were turned into UTC; {unzoned} without one were taken as UTC",
+    "assumed_utc": "{column}: times with a zone ({count}) were turned into UTC, those without ({unzoned}) taken as UTC",
     "duplicate_name": "column {place} has the name of an earlier column, {name}; it is called {unique} here",
     "empty_name": "column {place} has no name; it is called {unique} here",
     "ragged": "{count} rows have too few or too many fields, the first in line {first}",
