@@ -122,7 +122,12 @@ class GuardedTransaction:
         require_rows(sql)
         async with self._turn:
             with as_tool_failure(may_have_happened=False):
-                return await _one(await self._begun(), sql, params)
+                connection = await self._begun()
+                answer = await _one(connection, sql, params)
+                # libpq ends a pipeline with a Flush, which stops the server's clock for idle transactions; an empty
+                # statement starts it again.
+                await connection.execute("")
+                return answer
 
     async def _begun(self) -> AsyncConnection[DictRow]:
         if self._over:

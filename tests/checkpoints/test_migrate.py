@@ -74,17 +74,24 @@ async def test_a_newer_langgraph_adds_its_tables_at_the_next_start(database_url:
     assert await migrate(database_url) == []
 
 
+@pytest.mark.parametrize(
+    "fault",
+    ["SELECT 1 / 0", "ALTER TABLE surestep.migrations ADD CHECK (name <> '9999_broken')"],
+    ids=["the script", "its record"],
+)
 async def test_a_migration_that_fails_leaves_no_part_of_itself(
-    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+    empty_database_url: str, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    """A script and its record commit together: after an error the next start runs the whole script."""
-    broken = migrating.Migration("0002_broken", "CREATE TABLE surestep.half (); SELECT 1 / 0")
+    """A script and its record commit together: after an error in either the next start runs the whole script."""
+    broken = migrating.Migration("9999_broken", f"CREATE TABLE surestep.half (); {fault}")
     monkeypatch.setattr(migrating, "our_migrations", lambda: (*our_migrations(), broken))
-    with pytest.raises(psycopg.errors.DivisionByZero):
+    with pytest.raises((psycopg.errors.DivisionByZero, psycopg.errors.CheckViolation)):
         await migrate(empty_database_url)
     with psycopg.connect(empty_database_url) as connection:
         assert connection.execute("SELECT to_regclass('surestep.half')").fetchone() == (None,)
-        assert connection.execute("SELECT name FROM surestep.migrations").fetchall() == [("0001_initial",)]
+        assert connection.execute("SELECT name FROM surestep.migrations").fetchall() == [
+            (each.name,) for each in our_migrations()
+        ]
 
 
 async def test_whoever_waits_too_long_for_another_is_told(
