@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -16,6 +16,7 @@ from plans.values import JSON
 
 NAME = r"^[a-z][a-z0-9_]{0,63}$"
 BUILT_IN_HOLES = frozenset({"goal", "language"})
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNSAFE_HOLE = re.compile(r"\$<<|>>\$?\{|>><<")
 _EXPRESSIONS = ("when", "requires", "success_when", "for_each")
 
@@ -76,23 +77,11 @@ class TemplateFile(_Frozen):
     examples: Annotated[tuple[Example, ...], Field(strict=False, min_length=1)]
     others: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
-    def patterns(self) -> Iterator[tuple[Language, str, re.Pattern[str]]]:
-        """(language, pattern as written, compiled) for every pattern. Raises re.error or KeyError at a bad one."""
-        for language, written in self.match.items():
-            words = tuple(self.words.get(language, {}).items())
-            for pattern in written:
-                yield language, pattern, whole_goal(pattern, words, language)
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """YAML in which a key stands once: the last of two would win in silence."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        if twice := {str(key) for key in keys if keys.count(key) > 1}:
-            line = node.start_mark.line + 1
-            raise yaml.constructor.ConstructorError(None, None, f"key {min(twice)!r} stands twice (line {line})")
-        return super().construct_mapping(node, deep)
+    def patterns(self, language: Language) -> Iterator[re.Pattern[str]]:
+        """The patterns of a language, each compiled once. Raises re.error or KeyError at a bad one."""
+        words = tuple(self.words.get(language, {}).items())
+        for pattern in self.match.get(language, ()):
+            yield whole_goal(pattern, words, language)
 
 
 Words = dict[Language, dict[str, str]]
@@ -111,8 +100,8 @@ def read_words(text: str) -> tuple[Words, list[str]]:
 
 
 def read_template(text: str, shared: Words | None = None) -> tuple[TemplateFile | None, list[str]]:
-    """The template in a YAML text, the shared words among its own, and every fault of it, each a sentence that says
-    where. No template with faults."""
+    """The template in a YAML text, the shared words among its own; or what keeps it from being one, each a sentence
+    that says where."""
     try:
         written = TemplateFile.model_validate(_yaml(text))
     except (yaml.YAMLError, RecursionError) as error:
@@ -122,13 +111,31 @@ def read_template(text: str, shared: Words | None = None) -> tuple[TemplateFile 
     words = {
         language: {**(shared or {}).get(language, {}), **written.words.get(language, {})} for language in LANGUAGES
     }
-    written = written.model_copy(update={"words": words})
-    faults = [*_pattern_faults(written), *_parameter_faults(written), *_hole_faults(written)]
-    return (None if faults else written), faults
+    return written.model_copy(update={"words": words}), []
+
+
+def faults_of(written: TemplateFile) -> list[str]:
+    """What is wrong with a template's patterns, parameters and holes, all at once."""
+    return [*_pattern_faults(written), *_parameter_faults(written), *_hole_faults(written)]
 
 
 def _yaml(text: str) -> Any:
-    return yaml.load(text, Loader=_StrictLoader)  # noqa: S506  # a SafeLoader that is stricter still
+    """The value of a YAML text. A key that stands twice is an error: the last one would win in silence."""
+    if (node := yaml.compose(text, Loader=_LOADER)) is not None:
+        _refuse_twins(node)
+    return yaml.load(text, Loader=_LOADER)  # noqa: S506  # the safe loader, in C where there is one
+
+
+def _refuse_twins(node: yaml.Node) -> None:
+    if isinstance(node, yaml.MappingNode):
+        keys = [str(key.value) for key, _ in node.value]
+        if twins := sorted({key for key in keys if keys.count(key) > 1}):
+            raise yaml.YAMLError(f"key {twins[0]!r} stands twice (line {node.start_mark.line + 1})")
+        for _, value in node.value:
+            _refuse_twins(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            _refuse_twins(value)
 
 
 def _sentence(problem: Mapping[str, Any]) -> str:

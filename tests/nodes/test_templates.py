@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from importlib.resources import files
 from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
 
 from nodes.template_files import Example
-from nodes.templates import Template, choose, fill, load_templates, match, named, overview
+from nodes.templates import Template, choose, fill, load_templates, match, named, overview, read_folder
 from plans.errors import InvalidInput
 from plans.lint import lint
 from plans.plan import PlanDraft
@@ -39,6 +40,11 @@ def plan_for(goal: str, inputs: dict[str, Any] | None = None) -> PlanDraft:
 def name_for(goal: str, inputs: dict[str, Any] | None = None) -> str | None:
     found = match(goal, FILE if inputs is None else inputs, TEMPLATES)
     return found.template.name if found else None
+
+
+def test_the_shipped_templates_are_proved() -> None:
+    """Each passes every check that a user's own would have to, tried on its own examples."""
+    assert read_folder(files("nodes").joinpath("templates")) == TEMPLATES
 
 
 def test_the_goals_of_the_product_have_their_templates() -> None:
