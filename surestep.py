@@ -50,8 +50,11 @@ def main() -> None:
     if message is not None:
         sys.stderr.write(f"surestep: {message}\n")
         raise SystemExit(USAGE)
+    from evals.cli import app as evals
+    from graph.cli import app
     from graph.cli import main as command_line
 
+    app.add_typer(evals, name="eval")
     command_line()
 
 

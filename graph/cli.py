@@ -15,9 +15,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-evals_app = typer.Typer(help="Measure planning on goals with known answers.", no_args_is_help=True)
 tools_app = typer.Typer(help="The tools a run may use.", invoke_without_command=True)
-app.add_typer(evals_app, name="eval")
 app.add_typer(tools_app, name="tools")
 
 ApproveMode = Literal["ask", "all", "none"]
@@ -236,20 +234,6 @@ def doctor(toolkit: Toolkits = None, json: Json = False) -> None:
     from graph.commands.doctor import examine
 
     examine(toolkit or [], as_json=json)
-
-
-@evals_app.command("run")
-def eval_run(
-    dataset: Annotated[Path | None, typer.Option("--dataset", metavar="FILE", help="JSONL; default: shipped.")] = None,
-    bar: Annotated[float, typer.Option("--bar", min=0.0, max=1.0, help="Least mean score of each measure.")] = 0.0,
-    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Where to write the JSON.")] = None,
-    toolkit: Toolkits = None,
-    json: Json = False,
-) -> None:
-    """Plan every goal of a dataset and score the plans; exit 1 if a measure is under the bar."""
-    from graph.commands.evaluating import evaluate_goals
-
-    evaluate_goals(dataset, bar, output, toolkit or [], as_json=json)
 
 
 def main() -> None:
