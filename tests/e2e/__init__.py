@@ -1,0 +1,1 @@
+"""Whole programs: servers and command lines as child processes."""

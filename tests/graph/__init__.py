@@ -1,0 +1,1 @@
+"""Tests of the roof: the graph, its gateway, settings and command line."""
