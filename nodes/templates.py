@@ -33,8 +33,12 @@ def load_templates(folder: Traversable | None = None) -> tuple[Template, ...]:
     return (*own, *(template for template in shipped if template.name not in names))
 
 
-def overview(templates: Iterable[Template], language: Language = "en") -> list[dict[str, JSON]]:
-    """What can be shown of each template: name, title, toolkit, whether it is critical, parameters, example goals."""
+def overview(templates: Iterable[Template], locale: str = "en") -> list[dict[str, JSON]]:
+    """What can be shown of each template: name, title, toolkit, whether it is critical, parameters, example goals.
+
+    Texts are Chinese where the locale is (`zh`, `zh_CN`), else English.
+    """
+    language: Language = "zh" if locale.lower().startswith("zh") else "en"
     return [
         {
             "name": template.name,

@@ -307,4 +307,4 @@ def test_the_overview_has_what_a_list_shows() -> None:
         }
     ]
     assert "Why is order A1234 late, tell the customer" in late["examples"]
-    assert overview(TEMPLATES, "zh")[0]["title"] == "文件中的异常订单"
+    assert overview(TEMPLATES, "zh_CN")[0]["title"] == "文件中的异常订单"
