@@ -31,36 +31,36 @@ _DISK_WORDS = ("No space left on device", "Read-only file system", "Disk quota e
 class Cluster:
     """A data directory that was made, and the programs that run it."""
 
-    data: Path
+    home: Path
     programs: Programs
 
     @classmethod
-    def at(cls, data: Path) -> Cluster:
-        """The cluster in `data`, which is made when it is not there yet; its parent must exist.
+    def at(cls, home: Path) -> Cluster:
+        """The cluster in `home`, which is made when it is not there yet; its parent must exist.
 
         DatabaseUnavailable when the programs do not run or the data is of another major version; StorageUnavailable
         when the disk is full or read-only. Only one process at a time may call this for a directory.
         """
-        programs = Programs.for_data(data)
-        version = data / "PG_VERSION"
+        programs = Programs.for_home(home)
+        version = home / "PG_VERSION"
         if not version.exists():
-            _make(data, programs)
+            _make(home, programs)
         found = version.read_text().strip()
         if found != MAJOR:
             raise DatabaseUnavailable(
-                f"the database in {data} was made by PostgreSQL {found}, and this Surestep brings PostgreSQL {MAJOR}; "
+                f"the database in {home} was made by PostgreSQL {found}, and this Surestep brings PostgreSQL {MAJOR}; "
                 "move it away, or serve it yourself and set SURESTEP_DATABASE_URL"
             )
-        return cls(data, programs)
+        return cls(home, programs)
 
     def port(self) -> int | None:
         """The port in the name of the server's socket, or None when no server takes connections in this directory."""
         try:
-            lines = (self.data / "postmaster.pid").read_text().splitlines()
+            lines = (self.home / "postmaster.pid").read_text().splitlines()
             port = int(lines[3])
         except (FileNotFoundError, IndexError, ValueError):
             return None
-        return port if lines[-1].strip() == "ready" and _answers(self.data, port) else None
+        return port if lines[-1].strip() == "ready" and _answers(self.home, port) else None
 
     def start(self) -> None:
         """Start the server and wait until it takes connections; what it says goes to `log` in the data directory."""
@@ -70,20 +70,20 @@ class Cluster:
         time.sleep(1)  # the children of a server that was killed a moment ago still hold its shared memory
         again = self._pg_ctl("-l", f"{_HERE}/log", "start")
         if again.returncode:
-            raise _failure(self.data, "cannot be started", again.stdout + _tail(self.data / "log"))
+            raise _failure(self.home, "cannot be started", again.stdout + _tail(self.home / "log"))
 
     def stop(self) -> None:
         """Stop the server: open transactions are rolled back, what was committed is kept."""
         stopped = self._pg_ctl("-m", "fast", "stop")
         if stopped.returncode and self.port() is not None:
-            raise _failure(self.data, "cannot be stopped", stopped.stdout)
+            raise _failure(self.home, "cannot be stopped", stopped.stdout)
 
     def _pg_ctl(self, *arguments: str) -> CompletedProcess[str]:
-        return self.programs.run("pg_ctl", "-D", _HERE, "-w", "-t", "60", *arguments, cwd=self.data)
+        return self.programs.run("pg_ctl", "-D", _HERE, "-w", "-t", "60", *arguments, cwd=self.home)
 
     def _forget_foreign_pid(self) -> None:
         """Remove a pid file whose number now belongs to another program: PostgreSQL would believe it and refuse."""
-        pid_file = self.data / "postmaster.pid"
+        pid_file = self.home / "postmaster.pid"
         try:
             number = int(pid_file.read_text().split("\n", 1)[0])
             program = Path(f"/proc/{number}/comm").read_text().strip()
@@ -93,9 +93,9 @@ class Cluster:
             pid_file.unlink(missing_ok=True)
 
 
-def _make(data: Path, programs: Programs) -> None:
+def _make(home: Path, programs: Programs) -> None:
     """Fill the directory under another name and rename it, so that a kill in between leaves nothing half made."""
-    unfinished = data.with_name(f"{data.name}.unfinished")
+    unfinished = home.with_name(f"{home.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)
     if programs.account is not None:
@@ -104,13 +104,13 @@ def _make(data: Path, programs: Programs) -> None:
     made = programs.run("initdb", "-D", _HERE, "-U", "postgres", "--auth=trust", *_LOCALE, *settings, cwd=unfinished)
     if made.returncode:
         shutil.rmtree(unfinished, ignore_errors=True)
-        raise _failure(data, "cannot be made", made.stdout)
-    unfinished.rename(data)
+        raise _failure(home, "cannot be made", made.stdout)
+    unfinished.rename(home)
 
 
-def _answers(data: Path, port: int) -> bool:
+def _answers(home: Path, port: int) -> bool:
     """Whether a server takes connections on the socket; the path is opened from a handle, for it may be too long."""
-    handle = os.open(data, os.O_RDONLY | os.O_DIRECTORY)
+    handle = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.settimeout(5)
@@ -122,8 +122,8 @@ def _answers(data: Path, port: int) -> bool:
         os.close(handle)
 
 
-def _failure(data: Path, what: str, words: str) -> DatabaseUnavailable | StorageUnavailable:
-    told = f"the database in {data} {what}: {_telling(words).replace(_HERE, str(data))}"
+def _failure(home: Path, what: str, words: str) -> DatabaseUnavailable | StorageUnavailable:
+    told = f"the database in {home} {what}: {_telling(words).replace(_HERE, str(home))}"
     if any(word in words for word in _DISK_WORDS):
         return StorageUnavailable(f"{told}; free some space there, or choose another folder")
     return DatabaseUnavailable(f"{told}; or set SURESTEP_DATABASE_URL to a server of yours")

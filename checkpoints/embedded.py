@@ -53,12 +53,12 @@ class EmbeddedServer:
                 fcntl.flock(users, fcntl.LOCK_SH)
                 with _plain_words(folder):
                     cluster = Cluster.at(folder / "postgres")
-                    reached_by = _short_enough(cluster.data)
+                    reached_by = _short_enough(cluster.home)
                     if cluster.port() is None:
                         cluster.start()
                     port = cluster.port()
                 if port is None:
-                    raise DatabaseUnavailable(f"the database in {cluster.data} was started and does not answer")
+                    raise DatabaseUnavailable(f"the database in {cluster.home} was started and does not answer")
                 return cls(_url(reached_by, port), cluster, users)
             except BaseException:
                 os.close(users)
@@ -66,7 +66,7 @@ class EmbeddedServer:
 
     def release(self) -> None:
         """Stop using the server, and stop it when nobody else uses it. Blocks for about 0.1 s then."""
-        with _starting(self.cluster.data.parent):
+        with _starting(self.cluster.home.parent):
             try:
                 fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self.cluster.stop()
@@ -112,14 +112,14 @@ def _url(reached_by: Path, port: int) -> str:
     return f"postgresql://postgres@/postgres?host={quote(os.fsencode(reached_by), safe='/')}&port={port}"
 
 
-def _short_enough(data: Path) -> Path:
+def _short_enough(home: Path) -> Path:
     """A path to the data directory that a socket's name and a connection string can hold."""
-    if len(os.fsencode(data)) > _FOLDER_BYTES or "," in str(data):
-        return _short_link(data)
-    return data
+    if len(os.fsencode(home)) > _FOLDER_BYTES or "," in str(home):
+        return _short_link(home)
+    return home
 
 
-def _short_link(data: Path) -> Path:
+def _short_link(home: Path) -> Path:
     """A short name for the data directory, in a folder of the temporary directory that only we can write."""
     names = Path(tempfile.gettempdir()) / f"surestep-{os.geteuid()}"
     try:
@@ -127,13 +127,13 @@ def _short_link(data: Path) -> Path:
         seen = names.lstat()
         if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid() or seen.st_mode & 0o022:
             raise DatabaseUnavailable(f"{names} must be a folder that only you can write; remove it and try again")
-        link = names / hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
+        link = names / hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
         fresh = names / f"{link.name}.{os.getpid()}"
         fresh.unlink(missing_ok=True)
-        fresh.symlink_to(data)
+        fresh.symlink_to(home)
         fresh.replace(link)
     except OSError as error:
         raise StorageUnavailable(
-            f"the path {data} is too long for a socket, and {names} cannot hold a short name for it ({error.strerror})"
+            f"the path {home} is too long for a socket, and {names} cannot hold a short name for it ({error.strerror})"
         ) from error
     return link

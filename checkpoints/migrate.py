@@ -57,36 +57,36 @@ async def migrate(conn_url: str) -> list[str]:
     import psycopg
 
     check_url(conn_url)
-    ours = our_migrations()
+    ours, langgraph = await asyncio.to_thread(lambda: (our_migrations(), _langgraph()))  # they read files
     try:
         async with _connection(conn_url) as connection:
             check_version(connection.info.server_version)
             applied = await _applied(connection)
-            if not _missing(ours, applied):
+            if not _missing(ours, langgraph, applied):
                 return []
             async with _alone(conn_url):
-                return await _migrate(connection, ours)
+                return await _migrate(connection, ours, langgraph)
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.ReadOnlySqlTransaction) as error:
         raise not_permitted(conn_url, error) from error
     except psycopg.OperationalError as error:
         raise unreachable(conn_url, error) from error
 
 
-async def _migrate(connection: AsyncConnection[Any], ours: Sequence[Migration]) -> list[str]:
-    ran = _missing(ours, await _applied(connection))  # again: another process may have been faster
+async def _migrate(connection: AsyncConnection[Any], ours: Sequence[Migration], langgraph: str) -> list[str]:
+    ran = _missing(ours, langgraph, await _applied(connection))  # again: another process may have been faster
     for migration in ours:
         if migration.name in ran:
             async with connection.transaction():
                 await connection.execute(migration.sql)
                 await connection.execute(QUERIES["record_migration"], (migration.name,))
-    if _langgraph() in ran:
+    if langgraph in ran:
         await _langgraph_tables(connection)
-        await connection.execute(QUERIES["record_migration"], (_langgraph(),))
+        await connection.execute(QUERIES["record_migration"], (langgraph,))
     return ran
 
 
-def _missing(ours: Sequence[Migration], applied: frozenset[str]) -> list[str]:
-    wanted = [*(migration.name for migration in ours), _langgraph()]
+def _missing(ours: Sequence[Migration], langgraph: str, applied: frozenset[str]) -> list[str]:
+    wanted = [*(migration.name for migration in ours), langgraph]
     if unknown := sorted(name for name in applied - set(wanted) if not name.startswith(_LANGGRAPH)):
         raise VersionTooNew(
             f"the database was migrated by a newer Surestep: it has {', '.join(unknown)}, and this one knows "

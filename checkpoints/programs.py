@@ -40,7 +40,7 @@ class Programs:
     account: Account | None
 
     @classmethod
-    def for_data(cls, data: Path) -> Programs:
+    def for_home(cls, home: Path) -> Programs:
         """The programs for a data directory: run as its owner, or for a new one of root's as an account of its own.
 
         When that account may not enter our installation (a virtual environment below /root), they are copied to where
@@ -48,7 +48,7 @@ class Programs:
         """
         package = _package()
         folder = package / _INSTALLATION / "bin"
-        account = _account(data)
+        account = _account(home)
         if account is not None and not _may_run(folder / "postgres", account):
             folder = _copied(package)
         return cls(folder, account)
@@ -88,10 +88,10 @@ def _package() -> Path:
     )
 
 
-def _account(data: Path) -> Account | None:
+def _account(home: Path) -> Account | None:
     if os.geteuid() != 0:
         return None
-    if data.exists() and (owner := data.stat()).st_uid != 0:
+    if home.exists() and (owner := home.stat()).st_uid != 0:
         return Account(owner.st_uid, owner.st_gid)
     try:
         entry = pwd.getpwnam(ACCOUNT)

@@ -49,12 +49,12 @@ class StateSerializer(JsonPlusSerializer):
     def __init__(self, allowed: Collection[tuple[str, str]] = ALLOWED) -> None:
         super().__init__(allowed_msgpack_modules=tuple(allowed))
 
-    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+    def loads_typed(self, typed: tuple[str, bytes]) -> Any:
         """The value in the bytes."""
         refused: list[str] = []
         token = _refused.set(refused)
         try:
-            value = super().loads_typed(data)
+            value = super().loads_typed(typed)
         finally:
             _refused.reset(token)
         if refused:

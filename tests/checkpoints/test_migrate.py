@@ -162,7 +162,7 @@ async def _hold(url: str) -> None:
 
 def _dump(url: str) -> str:
     """The schema `surestep` as SQL, without what differs from one dump to the next."""
-    folder = Programs.for_data(Path("/nowhere")).folder
+    folder = Programs.for_home(Path("/nowhere")).folder
     options = ("--schema-only", "--schema=surestep", "--no-owner", "--no-privileges", "--no-comments")
     text = subprocess.run([folder / "pg_dump", *options, url], check=True, capture_output=True, text=True).stdout
     lines = (line for line in text.splitlines() if not re.match(r"--|SET |SELECT pg_catalog|\\(un)?restrict", line))

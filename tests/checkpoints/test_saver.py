@@ -9,18 +9,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from blockbuster import blockbuster_ctx
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver, Checkpoint, empty_checkpoint
 from langgraph.checkpoint.conformance import validate
 from langgraph.checkpoint.conformance.initializer import RegisteredCheckpointer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from checkpoints.database import Database
+from checkpoints.artifacts import ArtifactStore
+from checkpoints.connections import Connections
+from checkpoints.database import Database, open_database
 from checkpoints.saver import PostgresSaver, open_saver
 from checkpoints.serializer import ALLOWED, StateSerializer
 from nodes.state import CHECKPOINTED
 from plans.errors import VersionTooNew
 from plans.limits import Limits
+from tests.checkpoints.runs_table import add_run
 
 
 async def test_the_saver_passes_langgraphs_conformance_suite(database: Database) -> None:
@@ -131,6 +135,23 @@ async def test_the_server_finds_the_database_of_the_environment(
     async with open_saver() as saver:
         await saver.aput(_config("x"), _checkpoint("x"), {}, {})
         assert await saver.aget_tuple(_config("x")) is not None
+
+
+async def test_nothing_on_the_way_blocks_the_servers_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, database_url: str
+) -> None:
+    """A LangGraph server fails a run for one blocking call: opening, migrating, saving and artifacts make none."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SURESTEP_DATABASE_URL", database_url)
+    with blockbuster_ctx():
+        async with open_saver() as saver, open_database(None, tmp_path / "embedded") as database:
+            await saver.aput(_config("x"), _checkpoint("x"), {}, {})
+            await add_run(database, "r1")
+            store = ArtifactStore(database, str(tmp_path / "artifacts"))
+            stored = await store.put("r1", b"x" * 100_000, "text/plain")
+            assert len(await store.get("r1", stored.output_ref)) == 100_000
+            async with Connections(database) as connections:
+                assert await connections.read_only().fetch("SELECT 1 AS one") == [{"one": 1}]
 
 
 def _config(thread_id: str) -> RunnableConfig:
