@@ -184,15 +184,21 @@ def test_a_killed_server_comes_back_with_what_was_committed(folder: Path) -> Non
 
 
 def test_a_pid_file_whose_number_went_to_another_program_is_not_believed(folder: Path) -> None:
-    """After a crash and a restart of the machine the old process id may be anybody's, ours for instance."""
+    """After a crash and a restart of the machine the old number may be any program's of the same user."""
     server = EmbeddedServer.open(folder)
     pid_file = folder / "postgres" / "postmaster.pid"
     stale = pid_file.read_text().split("\n", 1)[1]
     _kill(_server_pid(folder), signal.SIGKILL)
     server.release()
-    pid_file.write_text(f"{os.getpid()}\n{stale}")
-    with _open(folder) as connection:
-        assert connection.execute("SELECT 1").fetchone() == (1,)
+    account = server.cluster.programs.account
+    other = subprocess.Popen(["sleep", "60"], user=account.uid if account else None)
+    try:
+        pid_file.write_text(f"{other.pid}\n{stale}")
+        with _open(folder) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+    finally:
+        other.kill()
+        other.wait()
 
 
 def test_a_directory_half_made_by_a_killed_process_is_made_anew(folder: Path) -> None:
