@@ -21,7 +21,14 @@ from checkpoints.programs import MAJOR, Programs
 from plans.errors import DatabaseUnavailable, StorageUnavailable
 
 _HERE = "/proc/self/cwd"
-_SETTINGS = ("listen_addresses=", "unix_socket_directories=.", "cluster_name=surestep", "max_connections=200")
+_SETTINGS = (
+    "listen_addresses=",
+    "unix_socket_directories=.",
+    "cluster_name=surestep",
+    "max_connections=200",
+    "max_wal_size=256MB",  # the folder stays small; the default lets it grow to 1 GB
+    "log_checkpoints=off",  # and so does the log
+)
 _LOCALE = ("--encoding=UTF8", "--locale-provider=builtin", "--locale=C.UTF-8")
 _STAMP = re.compile(r"^\d{4}-\d\d-\d\d [\d:.]+ \S+ \[\d+\] ")
 _DISK_WORDS = ("No space left on device", "Read-only file system", "Disk quota exceeded")
