@@ -58,8 +58,9 @@ def family_of(text: str) -> Family | None:
     return next((family for family, pattern in PATTERNS.items() if re.match(pattern, text.strip())), None)
 
 
-def _four_digits(year: int) -> int:
-    if year > 99:
+def _four_digits(text: str) -> int:
+    year = int(text)
+    if len(text) > 2:
         return year
     return year + (1900 if year >= 69 else 2000)
 
@@ -98,7 +99,7 @@ def parse_date(text: str, order: DateOrder = "dmy", *, compact: bool = False) ->
     hour = _hour(parts)
     try:
         at = datetime(  # noqa: DTZ001 - naive on purpose: as written, or UTC
-            _four_digits(int(parts["year"] or 0)), month, day, 24 if hour is None else hour, int(parts["minute"] or 0),
+            _four_digits(parts["year"] or ""), month, day, 24 if hour is None else hour, int(parts["minute"] or 0),
             int(parts["second"] or 0), int((parts["fraction"] or "").ljust(6, "0")[:6]),
         )  # fmt: skip
         at -= timedelta(minutes=_offset_minutes(parts["zone"]))
@@ -112,7 +113,8 @@ def _calendar_day(family: Family, order: DateOrder) -> pl.Expr:
     import polars as pl
 
     year = pl.col("year").cast(pl.Int32, strict=False)
-    year = pl.when(year > 99).then(year).when(year >= 69).then(year + 1900).otherwise(year + 2000)
+    pivoted = pl.when(year >= 69).then(year + 1900).otherwise(year + 2000)
+    year = pl.when(pl.col("year").str.len_bytes() > 2).then(year).otherwise(pivoted)
     month, day = pl.col("month" if family != "numeric" else "first"), pl.col("day" if family != "numeric" else "other")
     if family == "numeric" and order == "dmy":
         month, day = day, month
@@ -165,7 +167,7 @@ def dates(values: pl.Series, families: Sequence[Family], order: DateOrder) -> pl
         places = (texts.is_not_null() & read.is_null() & texts.str.contains(_SHAPES[family])).arg_true()
         if places.len():
             read = read.scatter(places, _in_family(texts.gather(places), family, order))
-    return read
+    return read.set(~read.dt.year().is_between(1, 9999), None)
 
 
 def _plain_iso(texts: pl.Series) -> pl.Series:

@@ -37,7 +37,7 @@ _RARE = 0.01
 _ALL_RARE = 0.03
 _FEWEST_SPREAD = 30
 _FEWEST_DISTINCT = 8
-_SKEWED = 2.0
+_SKEWED = 0.1
 
 
 _RANK = (NegativeAmount, TimeOrder, DuplicateIds, AllowedValues, Outliers, Missing, BadValues)
@@ -91,8 +91,15 @@ def _amount_rules(table: Table, column: Column) -> Iterator[Inferred]:
 
 
 def _is_skewed(positive: pl.Series) -> bool:
-    low, middle, high = (float(positive.quantile(q) or 0.0) for q in (0.1, 0.5, 0.9))
-    return high - middle > _SKEWED * (middle - low) and on_scale(positive, "log").null_count() == 0
+    """Whether the values lean to the right and their logarithms lean less, as amounts of money do."""
+    leaning = _skew(positive)
+    return leaning > _SKEWED and abs(_skew(on_scale(positive, "log"))) < leaning
+
+
+def _skew(values: pl.Series) -> float:
+    """Kelly's coefficient of skewness, from -1 to 1: where the median lies between the outer deciles."""
+    low, middle, high = (float(values.quantile(q) or 0.0) for q in (0.1, 0.5, 0.9))
+    return (high + low - 2 * middle) / (high - low) if high > low else 0.0
 
 
 def _list_rule(table: Table, column: Column) -> Iterator[Inferred]:

@@ -62,7 +62,7 @@ def layout_of(records: Sequence[Record], header_line: int | None = None) -> Layo
     else:
         header = next((index for index, (line, _) in enumerate(records) if line >= header_line), filled[0])
     line, cells = records[header]
-    names, notes = unique_names(cells, width)
+    names, notes = unique_names(cells, _width(cells, [records[index][1] for index in filled if index > header]))
     if skipped := [records[index][0] for index in filled if index < header]:
         notes = (note("assumed_preamble", count=len(skipped), lines=_span(skipped), header=line), *notes)
     return Layout(names, line, header + 1, notes)
@@ -70,6 +70,14 @@ def layout_of(records: Sequence[Record], header_line: int | None = None) -> Layo
 
 def _usual_width(rows: Sequence[Sequence[str]]) -> int:
     return max(Counter(map(len, rows)).items(), key=lambda item: (item[0] > 1, item[1], item[0]))[0]
+
+
+def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """The number of columns: that of the header, without empty ends, or of the rows where most of them are longer."""
+    named = max((place for place, cell in enumerate(header, start=1) if cell.strip()), default=0)
+    longer = Counter(len(row) for row in rows if len(row) > named)
+    width, count = longer.most_common(1)[0] if longer else (named, 0)
+    return width if count > len(rows) / 2 else named
 
 
 def _is_preamble(cells: Sequence[str], width: int) -> bool:
@@ -102,9 +110,7 @@ def _without_header(first: int, width: int) -> Layout:
 
 def unique_names(cells: Sequence[str], width: int) -> tuple[tuple[str, ...], tuple[Note, ...]]:
     """Clean names, all different: `amount`, `amount_2`; `column_3` for an empty one."""
-    trimmed = [_clean(cell) for cell in cells]
-    while len(trimmed) > width and not trimmed[-1]:
-        trimmed.pop()
+    trimmed = [_clean(cell) for cell in cells[:width]]
     trimmed += [""] * (width - len(trimmed))
     taken = set(filter(None, trimmed))
     names: list[str] = []
