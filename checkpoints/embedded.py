@@ -70,6 +70,7 @@ class EmbeddedServer:
             try:
                 fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self.cluster.stop()
+                _short_link(self.cluster.home).unlink(missing_ok=True)
             except BlockingIOError:
                 pass
             except DatabaseUnavailable as error:
@@ -115,19 +116,25 @@ def _url(reached_by: Path, port: int) -> str:
 def _short_enough(home: Path) -> Path:
     """A path to the data directory that a socket's name and a connection string can hold."""
     if len(os.fsencode(home)) > _FOLDER_BYTES or "," in str(home):
-        return _short_link(home)
+        return _linked(home)
     return home
 
 
 def _short_link(home: Path) -> Path:
-    """A short name for the data directory, in a folder of the temporary directory that only we can write."""
+    """Where a short name for the data directory may stand, in a folder of the temporary directory."""
     names = Path(tempfile.gettempdir()) / f"surestep-{os.geteuid()}"
+    return names / hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
+
+
+def _linked(home: Path) -> Path:
+    """The short name, made; only we can write the folder it is in."""
+    link = _short_link(home)
+    names = link.parent
     try:
         names.mkdir(mode=0o700, exist_ok=True)
         seen = names.lstat()
         if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.geteuid() or seen.st_mode & 0o022:
             raise DatabaseUnavailable(f"{names} must be a folder that only you can write; remove it and try again")
-        link = names / hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
         fresh = names / f"{link.name}.{os.getpid()}"
         fresh.unlink(missing_ok=True)
         fresh.symlink_to(home)

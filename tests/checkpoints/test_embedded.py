@@ -248,8 +248,8 @@ def test_a_read_only_disk_is_told_in_plain_words(small_disk: Path) -> None:
         EmbeddedServer.open(small_disk / "surestep")
 
 
-def test_only_the_owner_can_enter_the_data_and_the_short_names(folder: Path) -> None:
-    """The socket needs no password, so the folders that lead to it are closed to others."""
+def test_only_the_owner_can_enter_the_data_and_the_short_name_which_goes_with_the_server(folder: Path) -> None:
+    """The socket needs no password, so the folders that lead to it are closed to others; no link is left over."""
     server = EmbeddedServer.open(folder / ("d" * 120))
     try:
         link = Path(server.url.split("host=")[1].split("&")[0])
@@ -258,6 +258,7 @@ def test_only_the_owner_can_enter_the_data_and_the_short_names(folder: Path) -> 
         assert stat.S_IMODE(link.parent.stat().st_mode) == 0o700
     finally:
         server.release()
+    assert not link.is_symlink()
 
 
 def test_short_names_in_a_folder_that_others_can_write_are_refused(
