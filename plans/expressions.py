@@ -46,8 +46,16 @@ class Expression:
         except _TROUBLE as error:
             raise InvalidExpression(f"{printable(text)!r} is not JMESPath: {_one_line(error)}") from None
         self.text = text
+        self._names: frozenset[str] | None = None
         if problem := _trap_in(self.tree):
             raise InvalidExpression(f"{printable(text)!r}: {problem}")
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The top-level names it reads (see `names_read`)."""
+        if self._names is None:
+            self._names = frozenset(_at_root(self.tree))
+        return self._names
 
     @property
     def tree(self) -> Tree:
@@ -114,7 +122,7 @@ def holds(text: str, value: JSON) -> bool:
 def names_read(text: str) -> frozenset[str]:
     """The top-level names that an expression over named values reads; names of what lies under them are not among
     them. Empty where it reads the whole ("@"). InvalidExpression if it is not JMESPath."""
-    return frozenset(_at_root(compiled(text).tree))
+    return compiled(text).names
 
 
 def _at_root(node: Tree) -> Iterator[str]:

@@ -10,7 +10,7 @@ from itertools import islice
 
 from plans.faults import Fault
 from plans.limits import Limits
-from plans.lint_calls import action_faults, argument_faults
+from plans.lint_calls import action_faults, argument_faults, depth_faults
 from plans.lint_references import condition_faults, reference_faults
 from plans.lint_schemas import schema_faults
 from plans.lint_scope import Permits, Scope, ToolView
@@ -96,4 +96,6 @@ def _stored(step: StepDraft, needed: tuple[str, ...], tools: Mapping[str, ToolVi
 
 
 def _found(scope: Scope) -> list[Fault]:
+    if too_deep := list(islice(depth_faults(scope), MOST)):
+        return too_deep
     return [found for check in _CHECKS for found in islice(check(scope), MOST)]

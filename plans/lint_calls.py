@@ -8,7 +8,7 @@ from plans.faults import Fault
 from plans.lint_scope import Placed, Scope, ToolView, fault
 from plans.plan import StepDraft
 from plans.references import Reference, located, parse
-from plans.values import JSON, Path, dotted, printable, too_deep, unclean
+from plans.values import JSON, MAX_DEPTH, Path, dotted, printable, too_deep, unclean
 from plans.wording import listed, nearest
 
 
@@ -38,14 +38,18 @@ def _tool_faults(scope: Scope, at: Placed) -> Iterator[Fault]:
         yield fault("NOT_PERMITTED", f"this run may not use the tool {name!r}", at, ("tool",), fix="use another tool")
 
 
+def depth_faults(scope: Scope) -> Iterator[Fault]:
+    """Values nested so deeply that no other check could follow them; what was read from text never is."""
+    for at in scope.placed:
+        for field in ("args", "output_schema"):
+            if too_deep(getattr(at[1], field)):
+                yield fault("INVALID_ARGS", f"{field} is nested deeper than {MAX_DEPTH} levels", at, (field,))
+
+
 def argument_faults(scope: Scope) -> Iterator[Fault]:
     """Arguments that cannot be stored, or that the tool does not take."""
     for at in scope.placed:
-        args = at[1].args
-        if too_deep(args):
-            yield fault("INVALID_ARGS", "the arguments are nested too deeply", at, ("args",))
-            continue
-        unstorable = list(unclean(args))
+        unstorable = list(unclean(at[1].args))
         for path, why in unstorable:
             yield fault("INVALID_ARGS", f"{dotted(path)} {why}", at, ("args", *path))
         if tool := scope.tool(at[1]):

@@ -11,7 +11,7 @@ from plans.lint_scope import Placed, Scope, fault
 from plans.plan import StepDraft
 from plans.references import Reference, located, parse
 from plans.result_schemas import Missing, ResultSchema
-from plans.values import JSON, Path, printable, too_deep
+from plans.values import JSON, Path, printable
 from plans.wording import listed, nearest
 
 _FIELDS = ("args", "instruction", "for_each")
@@ -24,7 +24,7 @@ def reference_faults(scope: Scope) -> Iterator[Fault]:
     for at in scope.placed:
         for field in _FIELDS:
             value = getattr(at[1], field)
-            if value is not None and not too_deep(value):
+            if value is not None:
                 yield from _in_value(scope, at, field, value)
         if at[1].for_each is not None:
             yield from _list_faults(scope, at, at[1].for_each)

@@ -8,7 +8,7 @@ from typing import Any
 
 from plans.faults import Fault
 from plans.lint_scope import Scope, fault
-from plans.values import JSON, canonical, too_deep, unclean
+from plans.values import JSON, canonical, dotted, unclean
 
 
 def schema_faults(scope: Scope) -> Iterator[Fault]:
@@ -18,8 +18,9 @@ def schema_faults(scope: Scope) -> Iterator[Fault]:
         schema = at[1].output_schema
         if schema is None:
             continue
-        if too_deep(schema) or next(unclean(schema), None):
-            yield fault("SCHEMA_INVALID", "output_schema is nested too deeply or unstorable", at, ("output_schema",))
+        if unstorable := list(unclean(schema)):
+            for path, why in unstorable:
+                yield fault("SCHEMA_INVALID", f"{dotted(path)} {why}", at, ("output_schema", *path))
             continue
         text = canonical(schema)
         if text not in known:

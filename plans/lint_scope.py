@@ -10,6 +10,7 @@ from typing import Protocol
 from plans.faults import Fault, FaultCode, Severity
 from plans.limits import Limits
 from plans.plan import PlanDraft, Risk, StepDraft
+from plans.schedule import edges_of
 from plans.values import JSON, Path, dotted
 
 
@@ -87,6 +88,11 @@ class Scope:
             if step.tool:
                 found.setdefault(step.tool, []).append(step.id)
         return found
+
+    @cached_property
+    def edges(self) -> dict[str, tuple[str, ...]]:
+        """What each step waits for."""
+        return edges_of(self.steps.values())
 
     def tool(self, step: StepDraft) -> ToolView | None:
         """The tool that a step calls, if there is one."""

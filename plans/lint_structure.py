@@ -8,7 +8,7 @@ from plans.faults import Fault
 from plans.goals import goal_problem
 from plans.lint_scope import Placed, Scope, fault
 from plans.plan import RESERVED_NAMES
-from plans.schedule import cycle_in, edges_of
+from plans.schedule import cycle_in
 from plans.values import printable
 from plans.wording import listed, nearest
 
@@ -70,7 +70,7 @@ def _meant(scope: Scope, at: Placed, name: str) -> str:
 def cycle_faults(scope: Scope) -> Iterator[Fault]:
     """Steps that wait for themselves, and cycles through several steps, each with its path."""
     places = {step.id: (position, step) for position, step in reversed(list(scope.placed))}
-    edges = edges_of(scope.steps.values())
+    edges = dict(scope.edges)
     for name, needed in edges.items():
         if name in needed:
             message = f"step {name} waits for itself"

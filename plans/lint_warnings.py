@@ -8,7 +8,7 @@ from plans.faults import Fault
 from plans.lint_scope import Scope, fault
 from plans.plan import StepDraft
 from plans.references import references_in
-from plans.schedule import dependents_of, edges_of
+from plans.schedule import dependents_of
 
 
 def warnings(scope: Scope) -> Iterator[Fault]:
@@ -34,7 +34,7 @@ def _can_fail(scope: Scope, step: StepDraft) -> bool:
 def _unread(scope: Scope) -> Iterator[Fault]:
     if scope.draft.answer is None or scope.unread:
         return
-    dependents = dependents_of(edges_of(scope.steps.values()))
+    dependents = dependents_of(scope.edges)
     in_answer = {reference.name for reference in references_in(scope.draft.answer)}
     for at in scope.placed:
         step = at[1]

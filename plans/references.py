@@ -46,6 +46,8 @@ Lookup = Callable[[str], JSON]
 
 def parse(text: str) -> tuple[Part, ...]:
     """Literal texts and references, in order. Never fails: what is no reference is literal."""
+    if "${" not in text:
+        return (text,) if text else ()
     parts: list[Part] = []
     literal: list[str] = []
     position = 0
@@ -105,7 +107,7 @@ def references_in(value: JSON) -> list[Reference]:
 def located(value: JSON, path: Path = ()) -> Iterator[tuple[Path, bool, Reference]]:
     """(where, whether it is the whole string, reference) for every reference in a value."""
     if isinstance(value, str):
-        parts = parse(value)
+        parts = parse(value) if "${" in value else ()
         for part in parts:
             if isinstance(part, Reference):
                 yield path, len(parts) == 1, part

@@ -67,7 +67,7 @@ def loose(text: str) -> JSON:
     ids=lambda text: text[:30],
 )
 def test_a_plan_in_disguise_is_the_plan_and_is_marked(text: str) -> None:
-    """Fences, prose, thoughts and slips of syntax change nothing of the plan, and whoever counts sees that they were there."""
+    """Fences, prose, thoughts and slips of syntax change nothing of the plan, and it is seen that they were there."""
     reading = read_plan(text, "stop")
     assert (reading.draft, reading.faults) == (DRAFT, ())
     assert reading.repaired is True
