@@ -98,8 +98,9 @@ class SchemaArguments:
 
 def _references(schema: Any) -> Iterator[str]:
     if isinstance(schema, Mapping):
-        if isinstance(ref := schema.get("$ref"), str):
-            yield ref
+        for keyword in ("$ref", "$dynamicRef"):
+            if isinstance(ref := schema.get(keyword), str):
+                yield ref
         for value in schema.values():
             yield from _references(value)
     elif isinstance(schema, list):

@@ -98,13 +98,19 @@ async def test_a_kept_result_is_given_while_the_breaker_is_open() -> None:
 
 
 async def test_no_slot_is_held_while_waiting_to_retry() -> None:
-    """With one slot, a call that backs off lets another one through."""
+    """With one slot, a call that backs off lets another one through, and the slot stays one."""
     order: list[str] = []
+    running, most = 0, 0
 
     async def function(name: str) -> str:
+        nonlocal running, most
         order.append(name)
         if order == ["first"]:
             raise ConnectionResetError
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
         return name
 
     tool = tool_of(function, concurrency=1, retry={"initial_interval": 0.2, "jitter": 0})
@@ -114,6 +120,8 @@ async def test_no_slot_is_held_while_waiting_to_retry() -> None:
     await call(tool, {"name": "second"}, context(), shared)
     await first
     assert order == ["first", "second", "first"]
+    await asyncio.gather(*(call(tool, {"name": "more"}, context(), shared) for _ in range(5)))
+    assert most == 1
 
 
 async def test_changed_settings_count_from_the_next_call() -> None:

@@ -173,7 +173,7 @@ async def test_what_fails_late_is_nobodys_error() -> None:
         await late()
         return Success(None)
 
-    outcome = await hold_deadline(a_call(tool_of(lambda: 1, name="t", timeout_s=0.02)), raises_late)
+    outcome = await hold_deadline(a_call(tool_of(patient, timeout_s=0.02)), raises_late)
     assert code_of(outcome) == "TIMEOUT"
     del outcome
     gc.collect()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from referencing.exceptions import Unresolvable
 
 from plans.errors import ConfigurationError
 from plans.values import Path
 from tests.tools.calls import tool_of
+from tools.json_arguments import SchemaArguments
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -148,9 +150,21 @@ def test_definitions_inside_of_the_schema_are_followed() -> None:
         ({"type": "object", "properties": []}, "no JSON schema"),
         ({"type": "object", "properties": {"a": {"$ref": "#/$defs/missing"}}}, "#/\\$defs/missing"),
         ({"type": "object", "properties": {"a": {"$ref": "https://example.com/a.json"}}}, "example.com"),
+        ({"type": "object", "properties": {"a": {"$dynamicRef": "https://example.com/b"}}}, "example.com"),
     ],
 )
 def test_a_schema_that_cannot_be_used_is_refused_at_load(schema: dict[str, Any], said: str) -> None:
     """A schema that is none, or that points elsewhere (nothing is ever fetched), is a fault of its tool."""
     with pytest.raises(ConfigurationError, match=said):
         tool_of(lambda **given: given, name="t", args_schema=schema)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nothing_is_fetched_for_a_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where a schema that points elsewhere is used without having been loaded, nothing is requested."""
+    requested: list[object] = []
+    monkeypatch.setattr("urllib.request.urlopen", lambda request, **_: requested.append(request))
+    arguments = SchemaArguments({"properties": {"a": {"$ref": "https://example.com/a.json"}}})
+    with pytest.raises(Unresolvable):
+        arguments.problems({"a": 1}, [])
+    assert requested == []

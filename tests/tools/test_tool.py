@@ -48,7 +48,12 @@ async def test_a_caller_cannot_give_the_context() -> None:
         return ctx.run_id
 
     tool = tool_of(function)
-    assert dict(tool.check_args({"ctx": {"run_id": "other"}, "a": 1})).keys() == {"ctx"}
+    assert [place for place, _ in tool.check_args({"ctx": {"run_id": "other"}, "a": 1})] == ["ctx"]
+
+    def closed(ctx: ToolContext) -> str:
+        return ctx.run_id
+
+    assert [place for place, _ in tool_of(closed).check_args({"ctx": {}})] == ["ctx"]
     with pytest.raises(ToolFailure):
         await tool.invoke({"ctx": {}}, context())
     assert await tool.invoke({"a": 1}, context()) == "run-1"
