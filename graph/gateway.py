@@ -9,8 +9,9 @@ from uuid import uuid4
 
 from langgraph.types import Command
 
-from graph.preview import check_plannable, preview, validation
-from graph.result import PlanPreview, RunResult, RunSummary, Validation, result_of
+from graph.preview import check_plannable, preview
+from graph.result import PlanPreview, RunResult, RunSummary, result_of
+from graph.validation import Validation, validation
 from nodes.answers import check_decision, default_decision
 from nodes.engine import Engine, run_record
 from nodes.entering import new_head, new_id

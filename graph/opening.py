@@ -1,4 +1,4 @@
-"""From settings to an engine: which toolkits, templates and models a process has."""
+"""From settings to an engine: the database, stores and models that a process has open."""
 
 from __future__ import annotations
 
@@ -7,27 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from checkpoints.saver import PostgresSaver
+from graph.registries import registry_from, templates_from
 from graph.settings import Settings
 from nodes.engine import Engine, EngineOptions, open_engine
 from nodes.models import Model, configured
-from nodes.templates import Template, load_templates
-from tools.loading import load_toolkit
-from tools.registry import Registry, Toolkit, combine
-
-BUILT_IN = ("tools.tabular:tabular", "tools.orders:orders")
-
-
-def registry_from(settings: Settings, toolkits: Sequence[Toolkit] | None = None) -> tuple[Registry, list[str]]:
-    """The tools of a process, and what to tell about toolkits that were left out. Raises ToolkitNotLoadable."""
-    if toolkits is not None:
-        return Registry.of(*toolkits), []
-    own = [load_toolkit(reference) for reference in dict.fromkeys(settings.toolkits)]
-    return combine([load_toolkit(reference) for reference in BUILT_IN], own)
-
-
-def templates_from(settings: Settings) -> Sequence[Template]:
-    """The shipped templates, and those of the user's folder before them."""
-    return load_templates(settings.templates)
+from tools.registry import Toolkit
 
 
 def options_from(settings: Settings) -> EngineOptions:

@@ -1,21 +1,19 @@
-"""Plans that do not run: the preview of a goal's plan, and the judgement of a plan's text."""
+"""Plans that do not run: the preview of a goal's plan, and what could never run."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from graph.result import PlanPreview, Validation
+from graph.result import PlanPreview
 from nodes.given import rejected
 from nodes.plan import NO_PLANNER, from_template
 from nodes.planner import draft_plan
 from nodes.state import RunHead
 from plans.errors import ModelNotConfigured
 from plans.faults import Fault, errors_among
-from plans.limits import Limits
 from plans.lint import build_plan, lint
 from plans.plan import Plan, PlanDraft, Source
-from plans.reader import read_plan
 from plans.schedule import edges_of, remaining_path
 
 if TYPE_CHECKING:
@@ -85,19 +83,6 @@ def _estimate(registry: Registry, plan: Plan) -> dict[str, float]:
         "at_most_s": round(max(remaining_path(edges, longest).values()), 1),
         "model_calls": float(sum(step.action == "llm" for step in plan.steps)),
     }
-
-
-def validation(registry: Registry, text: str, finish_reason: str | None) -> Validation:
-    """Every fault of a plan's text, and the plan it gives if it has none. Inputs are taken as given by whoever runs it."""
-    reading = read_plan(text, finish_reason)
-    faults = list(reading.faults)
-    plan: dict[str, Any] | None = None
-    if reading.draft is not None:
-        faults += lint(reading.draft, registry, inputs=None, limits=Limits())
-    if reading.draft is not None and not errors_among(faults):
-        built = build_plan(reading.draft, registry, plan_id="validated", revision=1, source="file")
-        plan = built.model_dump(mode="json")
-    return Validation(valid=plan is not None, repaired=reading.repaired, faults=tuple(faults), plan=plan)
 
 
 def _lint(registry: Registry, draft: PlanDraft, head: RunHead) -> list[Fault]:

@@ -101,15 +101,6 @@ class PlanPreview(_Frozen):
     estimate: dict[str, float]
 
 
-class Validation(_Frozen):
-    """What `surestep validate` found: every fault at once."""
-
-    valid: bool
-    repaired: bool
-    faults: tuple[Fault, ...]
-    plan: dict[str, Any] | None
-
-
 def result_of(fold: RunFold, status: RunStatus) -> RunResult:
     """The result that a run's journal gives."""
     if fold.head is None:

@@ -76,7 +76,7 @@ def _output(folder: Path) -> Finding:
 
 
 def _toolkits(settings: Settings) -> Finding:
-    from graph.opening import registry_from
+    from graph.registries import registry_from
 
     try:
         registry, notices = registry_from(settings)
@@ -87,7 +87,7 @@ def _toolkits(settings: Settings) -> Finding:
 
 
 def _templates(settings: Settings) -> Finding:
-    from graph.opening import templates_from
+    from graph.registries import templates_from
 
     try:
         return Finding("templates", "well", f"{len(templates_from(settings))}")

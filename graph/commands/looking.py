@@ -68,7 +68,7 @@ def _show(result: RunResult) -> None:
 
 
 def _registry(toolkits: Sequence[str]) -> Registry:
-    from graph.opening import registry_from
+    from graph.registries import registry_from
 
     registry, notices = registry_from(load_settings(toolkits))
     for notice in notices:
@@ -114,7 +114,7 @@ def _tool(tool: Tool) -> dict[str, Any]:
 
 def list_templates(language: str, *, as_json: bool) -> None:
     """The templates, with goals that each of them serves."""
-    from graph.opening import templates_from
+    from graph.registries import templates_from
     from nodes.templates import overview
 
     found: list[Any] = overview(templates_from(load_settings([])), language)

@@ -39,8 +39,8 @@ def show_plan(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) ->
 
 def validate_file(file: str, finish_reason: str | None, toolkits: Sequence[str], *, as_json: bool) -> NoReturn:
     """Every fault of a plan; exit 0 if it is valid, else 1."""
-    from graph.opening import registry_from
-    from graph.preview import validation
+    from graph.registries import registry_from
+    from graph.validation import validation
 
     text = read_text(file, "the plan")
     registry, notices = registry_from(load_settings(toolkits))

@@ -37,7 +37,7 @@ def load_settings(toolkits: Sequence[str]) -> Settings:
 async def opened(toolkits: Sequence[str]) -> AsyncIterator[Agent]:
     """An agent for one command; what was left out of its tools is told."""
     from graph.agent import open_agent
-    from graph.opening import registry_from
+    from graph.registries import registry_from
 
     settings = load_settings(toolkits)
     registry, notices = registry_from(settings)

@@ -1,0 +1,39 @@
+"""The judgement of a plan's text, without a database, a model or LangGraph: quick enough for an editor or a hook."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict
+
+from plans.faults import Fault, errors_among
+from plans.limits import Limits
+from plans.lint import build_plan, lint
+from plans.reader import read_plan
+
+if TYPE_CHECKING:
+    from tools.registry import Registry
+
+
+class Validation(BaseModel):
+    """What `surestep validate` found: every fault at once. `repaired` says that the text was not the plan as it stands."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    valid: bool
+    repaired: bool
+    faults: tuple[Fault, ...]
+    plan: dict[str, Any] | None
+
+
+def validation(registry: Registry, text: str, finish_reason: str | None) -> Validation:
+    """Every fault of a plan's text, and the plan it gives if it has none. Any input counts as given."""
+    reading = read_plan(text, finish_reason)
+    faults = list(reading.faults)
+    plan: dict[str, Any] | None = None
+    if reading.draft is not None:
+        faults += lint(reading.draft, registry, inputs=None, limits=Limits())
+    if reading.draft is not None and not errors_among(faults):
+        built = build_plan(reading.draft, registry, plan_id="validated", revision=1, source="file")
+        plan = built.model_dump(mode="json")
+    return Validation(valid=plan is not None, repaired=reading.repaired, faults=tuple(faults), plan=plan)
