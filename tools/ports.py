@@ -1,6 +1,6 @@
 """What a safeguarded call needs from outside: shared breaker state, live settings, a cache, and time.
 
-Implementations need not import this module: they fit by shape. `tools/in_process.py` has one of each for one process.
+Implementations need not import this module: they fit by shape. `tools/local.py` has one of each for one process.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from plans.values import JSON
 from tools.callee import NOTHING, Unusable, read
 from tools.context import ToolContext
 from tools.deadline import hold_deadline
-from tools.in_process import in_process_ports
+from tools.local import local_ports
 from tools.normalise import call_tool
 from tools.outcome import Call, CallFailure
 from tools.output import Result
@@ -36,5 +36,5 @@ async def ask(name: str, probe: Probe, key: str, ctx: ToolContext, timeout_s: fl
     """What the probe answers within the time, or the failure to find out."""
     tool = probing_tool(name, probe, timeout_s)
     args = dict.fromkeys(tool.input_schema["required"], key)
-    outcome = await hold_deadline(Call(tool, tool.spec, args, ctx, in_process_ports()), call_tool)
+    outcome = await hold_deadline(Call(tool, tool.spec, args, ctx, local_ports()), call_tool)
     return outcome.failure if isinstance(outcome, CallFailure) else outcome.value

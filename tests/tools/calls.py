@@ -13,7 +13,7 @@ from plans.failure import Failure
 from tools.call import CallFailure, Outcome, Success
 from tools.context import ToolContext
 from tools.files import FileScope
-from tools.in_process import InProcessBreakers, InProcessCache, InProcessSettings
+from tools.local import LocalBreakers, LocalCache, LocalSettings
 from tools.outcome import Call
 from tools.ports import Clock, Ports
 from tools.registry import Registry, Toolkit
@@ -63,11 +63,11 @@ def context(tmp: Path | None = None, *, deadline: float | None = None, step_id: 
     )
 
 
-def ports(clock: Clock | None = None, *, tenant: str = "", settings: InProcessSettings | None = None) -> Ports:
+def ports(clock: Clock | None = None, *, tenant: str = "", settings: LocalSettings | None = None) -> Ports:
     """Fresh stores; with a clock, that of the test."""
     used = clock or Clock()
-    cache = InProcessCache(now=used.monotonic)
-    return Ports(InProcessBreakers(), settings or InProcessSettings(), cache, clock=used, tenant=tenant)
+    cache = LocalCache(now=used.monotonic)
+    return Ports(LocalBreakers(), settings or LocalSettings(), cache, clock=used, tenant=tenant)
 
 
 def a_call(tool: Tool, args: dict[str, Any] | None = None, *, clock: Clock | None = None, seconds: float = 60) -> Call:

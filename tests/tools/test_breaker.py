@@ -15,7 +15,7 @@ from plans.failure import CODES
 from plans.values import JSON
 from tests.tools.calls import Scripted, Time, a_call, code_of, failed, ports, tool_of
 from tools.breaker import FAILING, BreakerState, Signal, admit, break_circuit, open_tools, opens, record, signal_of
-from tools.in_process import InProcessBreakers
+from tools.local import LocalBreakers
 from tools.outcome import Call, CallFailure, Outcome, Success
 from tools.ports import Ports
 from tools.spec import BreakerPolicy
@@ -256,7 +256,7 @@ async def test_calls_that_started_before_it_opened_do_not_close_it(tool: Tool, t
 
 async def test_two_workers_share_one_breaker(tool: Tool, time: Time) -> None:
     """Failures seen by one worker keep the other from calling."""
-    stored = InProcessBreakers()
+    stored = LocalBreakers()
     one, two = replace(ports(time.clock), breakers=stored), replace(ports(time.clock), breakers=stored)
     await ask(tool, one, failed("TIMEOUT"))
     await ask(tool, two, failed("TIMEOUT"))
@@ -264,7 +264,7 @@ async def test_two_workers_share_one_breaker(tool: Tool, time: Time) -> None:
     assert code_of((await ask(tool, two, Success(1)))[0]) == "BREAKER_OPEN"
 
 
-class Contended(InProcessBreakers):
+class Contended(LocalBreakers):
     """A store in which somebody else always was faster, a few times."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from plans.failure import ToolFailure
 from tests.tools.calls import Time, code_of, context, ports, tool_of
 from tools.call import CallFailure, Outcome, Success, call
 from tools.context import ToolContext
-from tools.in_process import InProcessSettings
+from tools.local import LocalSettings
 from tools.ports import Ports
 from tools.spec import EFFECTS, Effect
 from tools.tool import Tool
@@ -57,7 +57,7 @@ async def test_a_plain_call_gives_its_result_and_its_time(tmp_path: Path) -> Non
 
 async def test_permission_comes_before_the_cache() -> None:
     """A kept result is not given to a role that may not use the tool, nor once the tool is switched off."""
-    service, stored = Service(1), InProcessSettings()
+    service, stored = Service(1), LocalSettings()
     tool, shared = tool_of(service.ask, roles=("clerk",), cache_ttl_s=60), ports(settings=stored)
     assert code_of(await call(tool, {}, context(), shared, role="clerk")) == "OK"
     assert code_of(await call(tool, {}, context(), shared, role="guest")) == "NOT_PERMITTED"
@@ -126,7 +126,7 @@ async def test_no_slot_is_held_while_waiting_to_retry() -> None:
 
 async def test_changed_settings_count_from_the_next_call() -> None:
     """A timeout that was changed while running holds without a restart."""
-    stored = InProcessSettings()
+    stored = LocalSettings()
 
     async def slow() -> str:
         await asyncio.sleep(0.3)

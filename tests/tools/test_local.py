@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tests.tools.calls import Time
-from tools.in_process import InProcessBreakers, InProcessCache, InProcessSettings, in_process_ports
+from tools.local import LocalBreakers, LocalCache, LocalSettings, local_ports
 
 
 async def test_a_breaker_state_is_changed_only_from_what_it_is() -> None:
     """swap stores nothing when the state is not the expected one."""
-    store = InProcessBreakers()
+    store = LocalBreakers()
     assert await store.load("t") is None
     assert await store.swap("t", None, {"a": 1})
     assert not await store.swap("t", None, {"a": 2})
@@ -20,7 +20,7 @@ async def test_a_breaker_state_is_changed_only_from_what_it_is() -> None:
 async def test_the_cache_keeps_what_was_used_last() -> None:
     """Beyond its size the entry that nobody asked for longest is gone; ages are told."""
     time = Time()
-    cache = InProcessCache(size=2, now=lambda: time.now)
+    cache = LocalCache(size=2, now=lambda: time.now)
     await cache.put("a", "t", 1, 10)
     await cache.put("b", "t", None, 10)
     time.now += 3
@@ -35,7 +35,7 @@ async def test_the_cache_keeps_what_was_used_last() -> None:
 
 async def test_a_null_result_is_a_result() -> None:
     """None that was stored is told apart from nothing stored."""
-    cache = InProcessCache()
+    cache = LocalCache()
     await cache.put("a", "t", None, 10)
     found = await cache.get("a")
     assert found is not None
@@ -44,7 +44,7 @@ async def test_a_null_result_is_a_result() -> None:
 
 async def test_fresh_ports_share_nothing() -> None:
     """Two sets of ports are independent, and settings start empty."""
-    one, two = in_process_ports(), in_process_ports()
+    one, two = local_ports(), local_ports()
     await one.breakers.swap("t", None, {"a": 1})
     assert await two.breakers.load("t") is None
-    assert await InProcessSettings().get("t") == {}
+    assert await LocalSettings().get("t") == {}

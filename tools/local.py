@@ -11,7 +11,7 @@ from plans.values import JSON
 from tools.ports import Ports
 
 
-class InProcessBreakers:
+class LocalBreakers:
     """BreakerStore in memory."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class InProcessBreakers:
         return True
 
 
-class InProcessSettings:
+class LocalSettings:
     """SettingsStore in memory."""
 
     def __init__(self, changes: Mapping[str, Mapping[str, JSON]] | None = None) -> None:
@@ -44,7 +44,7 @@ class InProcessSettings:
         return self.changes.get(tool, {})
 
 
-class InProcessCache:
+class LocalCache:
     """CacheStore in memory: the `size` entries used last. Values are kept as text, so nobody can change them."""
 
     def __init__(self, size: int = 1_024, now: Callable[[], float] = time.monotonic) -> None:
@@ -71,6 +71,6 @@ class InProcessCache:
             self._entries.popitem(last=False)
 
 
-def in_process_ports() -> Ports:
+def local_ports() -> Ports:
     """Fresh stores that live as long as the process."""
-    return Ports(InProcessBreakers(), InProcessSettings(), InProcessCache())
+    return Ports(LocalBreakers(), LocalSettings(), LocalCache())
