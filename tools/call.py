@@ -43,7 +43,8 @@ async def call(
     tool: Tool, args: Mapping[str, JSON], ctx: ToolContext, ports: Ports, *, role: str | None = None
 ) -> Outcome:
     """Call a tool with resolved arguments. Whatever the tool does, this ends at `ctx.deadline`, give or take 50 ms,
-    with a Success or a CallFailure; only cancellation and LangGraph's control flow come out as exceptions."""
+    with a Success or a CallFailure. As exceptions come out cancellation, LangGraph's control flow, ConfigurationError
+    for stored settings that make no sense, and what the ports raise when their store is gone."""
     began = ports.clock.monotonic()
     current = await as_changed(tool, ports.settings)
     outcome = await _safeguarded(Call(current, current.spec, args, ctx, ports, role))
