@@ -31,7 +31,7 @@ def number(value: Decimal | float | None) -> Number | None:
     if exact == exact.to_integral_value() and abs(exact) < 10**_EXACT_DIGITS:
         return int(exact)
     digits = len(exact.normalize().as_tuple().digits)
-    return float(exact) if digits <= _EXACT_DIGITS or isinstance(value, float) else str(exact.normalize())
+    return float(exact) if digits <= _EXACT_DIGITS or isinstance(value, float) else f"{exact.normalize():f}"
 
 
 def moment(value: datetime | date | None, *, timed: bool, zoned: bool = False) -> str | None:

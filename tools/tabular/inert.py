@@ -10,12 +10,17 @@ from __future__ import annotations
 import re
 
 _SIGNS = "=+\\-@＝＋－＠"
-FORMULA = rf"^(\s*[{_SIGNS}]|[\t\r\n])"
-INNER_FORMULA = rf"([,;|\t\r\n])([{_SIGNS}])"
+FORMULA = rf'^(\s*"*[{_SIGNS}]|[\t\r\n])'
+INNER_FORMULA = rf'([,;|\t\r\n]"*)([{_SIGNS}])'
 NUMBER = r"^\s*[+-]?[0-9][0-9.,' ]*%?\s*$"
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=:-])")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;", "@": "&#64;"}
+_ESCAPES = {character: f"\\{character}" for character in "`*_[]{}~$^"} | {
+    character: f"&#{ord(character)};" for character in "&<>@|\\"
+}
+_ADDRESS = re.compile(r":(?=[/A-Za-z])|(?<=[Ww]{3})\.")
+_DOUBLED = re.compile(r"[=+](?=[=+])|(?<=[=+])[=+]")
+_LISTED = re.compile(r"^([0-9]{0,9})([#+=.)-])")
+"""What makes a heading, a list or an underline of a line that begins with it."""
 _LINES = re.compile(r"\s*[\r\n\u2028\u2029\x85]+\s*")
 
 
@@ -43,6 +48,7 @@ def markdown(text: str, longest: int | None = None) -> str:
     line = one_line(text)
     if longest and len(line) > longest:
         line = f"{line[: longest - 1]}…"
-    line = re.sub(r"[&<>\"'@]", lambda found: _ENTITIES[found[0]], line)
-    line = _MARKUP.sub(lambda found: f"&#{ord(found[0])};" if found[0] in ":|\\" else f"\\{found[0]}", line)
-    return re.sub(r"(?i)\bwww\.", "www&#46;", line)
+    line = "".join(_ESCAPES.get(character, character) for character in line)
+    line = _ADDRESS.sub(lambda found: f"&#{ord(found[0])};", line)
+    line = _DOUBLED.sub(lambda found: f"\\{found[0]}", line)
+    return _LISTED.sub(r"\1\\\2", line)
