@@ -23,7 +23,7 @@ class Settings(BaseModel):
 
     `folder` holds the embedded PostgreSQL and large artifacts, `output` what tools write for people. `toolkits` are
     `module:attr` references, comma-separated in the environment. `connections` maps the name of an outside system to
-    its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `input_root` is the folder clients of a server may name files in.
+    its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `input_root` is where clients of a server may name files.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

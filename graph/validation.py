@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Validation(BaseModel):
-    """What `surestep validate` found: every fault at once. `repaired` says that the text was not the plan as it stands."""
+    """Every fault at once. `repaired` says that the text was not the plan as it stands."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -16,7 +16,7 @@ INTERRUPTED = 5
 
 @contextmanager
 def told_plainly() -> Iterator[None]:
-    """Turn an error of ours into `surestep: …` on stderr and its exit code; with --json also into an object on stdout."""
+    """An error of ours becomes `surestep: …` on stderr and its exit code; with --json also an object on stdout."""
     sys.excepthook = _bug
     try:
         yield

@@ -45,6 +45,11 @@ def sent(database_url: str) -> int:
     return int(row[0])
 
 
+def _written(folder: Path) -> list[Path]:
+    """The files that runs have written for people."""
+    return list((folder / "out").rglob("*.html"))
+
+
 async def test_an_interrupted_thread_survives_kill_9_and_its_approved_effect_happens_once(
     database_url: str, tmp_path: Path
 ) -> None:
@@ -76,11 +81,17 @@ async def test_an_interrupted_thread_survives_kill_9_and_its_approved_effect_hap
 
 async def test_a_malformed_answer_changes_nothing_and_stays_pending(database_url: str, tmp_path: Path) -> None:
     """Anything but an exact decision is no decision: the thread interrupts again with the same request."""
-    async with served(tmp_path, environment(database_url, tmp_path)) as (server, client):
+    async with served(tmp_path, environment(database_url, tmp_path)) as (_, client):
         thread = (await client.threads.create(graph_id="agent"))["thread_id"]
         first: Any = await client.runs.wait(thread, "agent", input={"goal": GOAL})
         before = sent(database_url)
-        for wrong in ("yes", {"decisions": []}, {"decisions": [{"type": "approve", "extra": 1}]}, {"approve": True}):
+        wrongs: list[Any] = [
+            "yes",
+            {"decisions": []},
+            {"decisions": [{"type": "approve", "extra": 1}]},
+            {"approve": True},
+        ]
+        for wrong in wrongs:
             [interrupt] = first["__interrupt__"]
             first = await client.runs.wait(thread, "agent", command={"resume": {interrupt["id"]: wrong}})
             assert first["status"] == "paused", wrong
@@ -97,13 +108,14 @@ async def test_a_chat_client_gets_its_answer_as_a_message_and_files_stay_inside_
     async with served(tmp_path, settings) as (server, client):
         thread = (await client.threads.create(graph_id="agent"))["thread_id"]
         goal = {"role": "user", "content": "Find anomalous orders in this file and summarise them"}
-        asked = {"messages": [goal], "inputs": {"orders": {"file": "orders.csv"}}}
+        asked: Any = {"messages": [goal], "inputs": {"orders": {"file": "orders.csv"}}}
         done: Any = await client.runs.wait(thread, "agent", input=asked)
         assert done["status"] == "done", server.log()[-3000:]
-        assert done["messages"][-1]["type"] == "ai" and "anomalous" in done["messages"][-1]["content"]
-        assert Path(done["report_ref"]).is_file()
+        assert done["messages"][-1]["type"] == "ai"
+        assert "anomalous" in done["messages"][-1]["content"]
+        assert done["report_ref"] in map(str, _written(tmp_path))
 
         other = (await client.threads.create(graph_id="agent"))["thread_id"]
-        outside = {"messages": [goal], "inputs": {"orders": {"file": "../secret.csv"}}}
+        outside: Any = {"messages": [goal], "inputs": {"orders": {"file": "../secret.csv"}}}
         refused: Any = await client.runs.wait(other, "agent", input=outside, raise_error=False)
         assert "__error__" in refused or refused["status"] == "failed"

@@ -31,7 +31,9 @@ async def agent_on(database_url: str, tmp_path: Path) -> AsyncIterator[OpenAgent
     async with AsyncExitStack() as stack:
 
         async def opened(toolkits: Sequence[Toolkit], *, model: ScriptedModel | None = None, **more: Any) -> Agent:
-            named = {"model": "scripted", "base_url": model.base_url, "api_key": "key-1"} if model else {}
+            named: dict[str, Any] = (
+                {"model": "scripted", "base_url": model.base_url, "api_key": "key-1"} if model else {}
+            )
             settings = Settings.load(
                 environment={},
                 database_url=database_url,

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from plans.failure import ToolFailure
-from tools.registry import Toolkit, ToolContext
+from tools.registry import ToolContext, Toolkit
 
 ONCE = {"max_attempts": 1}
 

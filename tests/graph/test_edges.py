@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from graph.gateway import Agent
-from nodes.state import AgentState
 from plans.decisions import Approve, Edit, Reject
 from plans.errors import ApprovalConflict, ModelNotConfigured, PlanRejected, RunBusy, UnknownThread, UsageError
 from plans.failure import ToolFailure
@@ -24,7 +23,7 @@ SEND = step("s3", "send", args={"to": "ann", "text": "costs ${s2.number}"}, requ
 async def edges_taken(agent: Agent, thread_id: str) -> list[str]:
     """The decisions that the thread's checkpoints hold, in order."""
     config: Any = {"configurable": {"thread_id": thread_id}}
-    states: list[AgentState] = [snapshot.values async for snapshot in agent.graph.aget_state_history(config)]
+    states: list[Any] = [snapshot.values async for snapshot in agent.graph.aget_state_history(config)]
     return [state["edge"] for state in reversed(states) if "edge" in state]
 
 
@@ -55,7 +54,8 @@ async def test_fallback_the_declared_alternative_answers_and_is_named(agent_on: 
     agent = await agent_on([shop.kit])
     result = await agent.run(plan=plan(PRICE, DOUBLE), thread_id="t")
     assert (result.status, result.steps[0].tool, shop.given[-1]) == ("done", "cached_price", ("double", 7))
-    assert "cached_price" in (result.answer or "") and "locked" in (result.answer or "")
+    assert "cached_price" in (result.answer or "")
+    assert "locked" in (result.answer or "")
     assert "fallback" in await edges_taken(agent, "t")
 
 
@@ -105,7 +105,9 @@ async def test_redraft_a_faulty_plan_goes_back_with_its_faults(agent_on: OpenAge
     agent = await agent_on([shop.kit], model=endpoint)
     result = await agent.run("what does a ball cost?", thread_id="t")
     assert (result.status, result.usage.model_calls) == ("done", 2)
-    assert result.plan is not None and result.plan.source == "model" and result.plan.goal == "what does a ball cost?"
+    assert result.plan is not None
+    assert result.plan.source == "model"
+    assert result.plan.goal == "what does a ball cost?"
     assert "UNKNOWN_TOOL" in endpoint.prompt(1)
     assert "redraft" in await edges_taken(agent, "t")
 
@@ -143,7 +145,8 @@ async def test_human_interrupt_waits_and_holds_up_only_its_dependents(agent_on: 
     assert await agent.approvals("t") == list(result.approvals)
     after = await agent.resume("t", decisions={result.approvals[0].approval_id: Approve()})
     assert (after.status, shop.calls["send"], after.approvals) == ("done", 1, ())
-    assert "human_interrupt" in await edges_taken(agent, "t") and "approved" in await edges_taken(agent, "t")
+    assert "human_interrupt" in await edges_taken(agent, "t")
+    assert "approved" in await edges_taken(agent, "t")
 
 
 async def test_resume_without_a_decision_stays_paused(agent_on: OpenAgent) -> None:
@@ -162,7 +165,8 @@ async def test_rejected_leads_to_observe_and_never_runs(agent_on: OpenAgent) -> 
     result = await agent.run(plan=plan(PRICE, DOUBLE, SEND), thread_id="t")
     after = await agent.resume("t", decisions={result.approvals[0].approval_id: Reject(message="not today")})
     assert (after.status, after.steps[2].status, shop.calls["send"]) == ("failed", "failed", 0)
-    assert after.steps[2].failure is not None and after.steps[2].failure.code == "REJECTED"
+    assert after.steps[2].failure is not None
+    assert after.steps[2].failure.code == "REJECTED"
     assert "not today" in (after.answer or "")
     assert "rejected" in await edges_taken(agent, "t")
 
@@ -177,7 +181,8 @@ async def test_edited_arguments_are_validated_and_are_what_runs(agent_on: OpenAg
         await agent.resume("t", decisions={approval: Edit(args={"to": 3})})
     after = await agent.resume("t", decisions={approval: Edit(args={"to": "bob", "text": "a ${s9} b"})})
     assert (after.status, shop.given[-1][1][:2]) == ("done", ("bob", "a ${s9} b"))
-    assert after.plan is not None and (after.plan.revision, after.plan.source) == (2, "human")
+    assert after.plan is not None
+    assert (after.plan.revision, after.plan.source) == (2, "human")
     assert "edited" in await edges_taken(agent, "t")
 
 
@@ -258,7 +263,8 @@ async def test_two_runs_on_one_thread_the_second_is_told(agent_on: OpenAgent) ->
     results = [one for one in both if not isinstance(one, BaseException)]
     refusals = [one for one in both if isinstance(one, BaseException)]
     assert [result.status for result in results] == ["done"]
-    assert len(refusals) == 1 and isinstance(refusals[0], (RunBusy, UsageError)), refusals
+    assert len(refusals) == 1
+    assert isinstance(refusals[0], (RunBusy, UsageError)), refusals
     assert shop.calls["price"] == 1
 
 
@@ -277,4 +283,5 @@ async def test_state_holds_no_results(agent_on: OpenAgent) -> None:
     assert result.steps[0].output_ref
     assert secret.encode() in await agent.output("t", result.steps[0].output_ref)
     rows = await agent.engine.database.fetch("SELECT c.*, b.blob FROM checkpoints c, checkpoint_blobs b")
-    assert rows and not any("pineapplepineapple" in str(row) for row in rows if "answer" not in str(row))
+    assert rows
+    assert not any("pineapplepineapple" in str(row) for row in rows if "answer" not in str(row))

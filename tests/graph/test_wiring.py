@@ -40,8 +40,8 @@ NAMED_BY_THEIR_TARGET = {
 def test_every_edge_of_the_design_is_drawn_with_its_label_and_no_other_edge_is() -> None:
     """get_graph() shows exactly the designed edges; an edge whose label is its target's name draws none."""
     edges = graph.get_graph().edges
-    assert {(edge.source, edge.target, edge.data) for edge in edges if edge.data} == LABELLED
-    assert {(edge.source, edge.target) for edge in edges if not edge.data} == NAMED_BY_THEIR_TARGET
+    assert {(edge.source, edge.target, edge.data) for edge in edges if edge.data is not None} == LABELLED
+    assert {(edge.source, edge.target) for edge in edges if edge.data is None} == NAMED_BY_THEIR_TARGET
 
 
 def test_the_exported_graph_brings_no_checkpointer_and_langgraph_json_names_modules() -> None:
