@@ -47,5 +47,5 @@ async def _arguments(session: Session, unit: str, tool: Tool, name: str) -> dict
             return {argument: search(expression, original) for argument, expression in mapping.items()}
     except (UnresolvedReference, InvalidExpression):
         return {}
-    known = session.engine.registry[name].input_schema.get("properties", {})
-    return {argument: value for argument, value in original.items() if argument in known}
+    known = session.engine.registry[name].arguments
+    return {argument: value for argument, value in original.items() if known.open or argument in known.names}

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from nodes.catalog import summary
 from nodes.planner import FinishedStep
 from nodes.state import RunHead
+from tools.breaker import open_tools
+from tools.permission import permitted
 from tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -15,13 +17,13 @@ if TYPE_CHECKING:
 
 
 async def offered_tools(session: Session) -> list[Tool]:
-    """The tools this run's role may use, that are switched on."""
-    role = session.head.role
+    """The tools this run's role may use, that are switched on and whose breaker does not refuse them now."""
+    registry, ports = session.engine.registry, session.engine.ports
+    refusing = await open_tools(registry, ports)
     offered = []
-    for tool in session.engine.registry.values():
-        changes = await session.engine.ports.settings.get(tool.name)
-        permitted = not tool.spec.roles or role in tool.spec.roles
-        if permitted and changes.get("enabled", tool.enabled):
+    for tool in registry.values():
+        enabled = (await ports.settings.get(tool.name)).get("enabled", tool.enabled)
+        if enabled and tool.name not in refusing and permitted(tool.spec, session.head.role):
             offered.append(tool)
     return offered
 
