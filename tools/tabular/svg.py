@@ -23,34 +23,47 @@ _VALUE = re.compile(r"^[A-Za-z0-9 ,.()#%+-]*$")
 
 
 def cleaned(svg: str, alt_text: str, prefix: str) -> str:
-    """The same picture as inline SVG for a page; `prefix` keeps its ids apart from those of other pictures."""
+    """The same picture as inline SVG for a page. Its ids are counted anew behind `prefix`: they differ from those of
+    other pictures, and not from one drawing of the same picture to the next."""
     root = ET.fromstring(svg)  # noqa: S314 - our own chart, drawn a moment ago; no file's XML comes here
-    kept = _reduced(root, prefix)
+    kept = _reduced(root, _Ids(prefix))
     width = kept.attrib.pop("width", "600")
     kept.attrib.pop("height", None)
     kept.attrib |= {"role": "img", "aria-label": alt_text, "style": f"max-width:{float(width):.0f}px", "class": "chart"}
     return ET.tostring(kept, encoding="unicode")
 
 
-def _reduced(element: ET.Element, prefix: str) -> ET.Element:
+class _Ids(dict[str, str]):
+    """New ids by old ones, in the order in which they come up."""
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__()
+        self._prefix = prefix
+
+    def __missing__(self, old: str) -> str:
+        return self.setdefault(old, f"{self._prefix}{len(self)}")
+
+
+def _reduced(element: ET.Element, ids: _Ids) -> ET.Element:
     """The element without its namespace, unknown attributes and unknown children."""
-    made = ET.Element(element.tag.removeprefix(_NAMESPACE), _attributes(element, prefix))
+    made = ET.Element(element.tag.removeprefix(_NAMESPACE), _attributes(element, ids))
     made.text = element.text
     for child in element:
         if child.tag.removeprefix(_NAMESPACE) in _SHAPES and child.get("display") != "none":
-            made.append(_reduced(child, prefix))
+            made.append(_reduced(child, ids))
     return made
 
 
-def _attributes(element: ET.Element, prefix: str) -> dict[str, str]:
+def _attributes(element: ET.Element, ids: _Ids) -> dict[str, str]:
     kept = {name: value for name, value in element.attrib.items() if name in _KEPT and _VALUE.match(value)}
     colours = {name: _COLOURS[value] for name in ("fill", "stroke") if (value := kept.get(name)) in _COLOURS}
     for name in colours:
         del kept[name]
     if "id" in kept:
-        kept["id"] = prefix + kept["id"]
+        kept["id"] = ids[kept["id"]]
+    kept.pop("clip-path", None)
     if clip := re.fullmatch(r"url\(#([\w-]+)\)", element.get("clip-path", "")):
-        kept["clip-path"] = f"url(#{prefix}{clip[1]})"
+        kept["clip-path"] = f"url(#{ids[clip[1]]})"
     if colours:
         kept["style"] = ";".join(f"{name}:{colour}" for name, colour in colours.items())
     return kept

@@ -19,9 +19,10 @@ ATTACKS = (
     "](javascript:window.pwned=1)", "`code` ```\nfence", "a|b|c", "line\nbreak", "\u202egnp.exe",
     "![x](http://evil.example/i.png)", "<http://evil.example>", "https://evil.example", "www.evil.example",
     "mail@evil.example", "# heading", "* item", "- item", "+ item", "1. one", "2) two", "> quote", "---", "===",
-    "&lt;b&gt;", "\\<b>", "~~gone~~", "**bold** _it_", "\tTAB", "\r=1+1", "＝1+1", "x" * 5_000, "<!-- c -->", "<![CDATA[x]]>",
-    "&#60;b&#62;", "\u2066x\u2069", "a;=1+1", 'a","=1+1', 'a;"=1+1', "ﬁ\u0000\u0007", " =1+1", "{{7*7}}", "{% raw %}",
-    "<svg/onload=window.pwned=1>", "</style><script>window.pwned=1</script>", "$x^2$", "==mark== ++ins++", ":smile:",
+    "&lt;b&gt;", "\\<b>", "~~gone~~", "**bold** _it_", "\tTAB", "\r=1+1", "＝1+1", "x" * 5_000, "<!-- c -->",
+    "<![CDATA[x]]>", "&#60;b&#62;", "\u2066x\u2069", "a;=1+1", 'a","=1+1', 'a;"=1+1', "ﬁ\u0000\u0007", " =1+1",
+    "{{7*7}}", "{% raw %}", "<svg/onload=window.pwned=1>", "</style><script>window.pwned=1</script>", "$x^2$",
+    "==mark== ++ins++", ":smile:",
 )  # fmt: skip
 MARKUP = st.text(alphabet="<>&\"'`*_{}[]()#+-.!|~:/@\\=\n\t ab1\u202e;^$w", max_size=40)
 

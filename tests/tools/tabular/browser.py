@@ -1,0 +1,60 @@
+"""A headless Chromium for tests: opens one page, and tells what it did, asked for and shows."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium on this machine; on Debian: apt-get install chromium"
+)
+
+
+@dataclass
+class Seen:
+    """What a page did while it was open."""
+
+    requests: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def dialog(self, dialog: Dialog) -> None:
+        """Notes a dialog and closes it: an open one stops the page."""
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A running browser."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def opened(browser: Browser, path: Path, scheme: str = "light") -> tuple[Page, Seen]:
+    """The page of a file, watched from before it loads."""
+    page = browser.new_page(color_scheme=scheme)  # type: ignore[arg-type]
+    seen = Seen()
+    page.on("request", lambda request: seen.requests.append(request.url))
+    page.on("console", lambda message: seen.said.append(message.text))
+    page.on("pageerror", lambda error: seen.said.append(str(error)))
+    page.on("dialog", seen.dialog)
+    page.goto(path.as_uri())
+    page.wait_for_timeout(200)
+    return page, seen
