@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from plans.values import JSON, canonical, dotted, unclean
 
 
 def schema_faults(scope: Scope) -> Iterator[Fault]:
-    """An `output_schema` that is no JSON schema, points outside itself, or holds a pattern that does not compile."""
+    """An `output_schema` that is no JSON schema (a pattern that does not compile included), or points outside itself."""
     known: dict[str, str | None] = {}
     for at in scope.placed:
         schema = at[1].output_schema
@@ -43,8 +42,6 @@ def schema_problem(schema: Mapping[str, JSON]) -> str | None:
             return f"refers to {value[:80]!r}, which is not in it"
         if keyword in ("$dynamicRef", "$id", "$anchor", "$dynamicAnchor", "$schema"):
             return f"uses {keyword}, which plans do not need; write the schema out"
-        if keyword == "pattern" and isinstance(value, str) and not _compiles(value):
-            return f"holds the pattern {value[:80]!r}, which is no regular expression"
     return None
 
 
@@ -54,8 +51,6 @@ def _keywords(schema: Any) -> Iterator[tuple[str, Any]]:
             if key == "properties" and isinstance(value, Mapping):
                 yield from (found for item in value.values() for found in _keywords(item))
                 continue
-            if key == "patternProperties" and isinstance(value, Mapping):
-                yield from (("pattern", name) for name in value)
             if key in ("const", "enum", "default", "examples"):
                 continue
             yield key, value
@@ -75,11 +70,3 @@ def _points_inside(schema: Mapping[str, JSON], ref: str) -> bool:
             return False
         here = here[name]
     return isinstance(here, Mapping | bool)
-
-
-def _compiles(pattern: str) -> bool:
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError):
-        return False
-    return True

@@ -127,6 +127,7 @@ class ResultSchema:
 
 
 def _any_of(found: list[Schema], missing: Missing) -> Schema:
+    found = [form for form in found if form is not False]
     if not found:
         raise missing
     return found[0] if len(found) == 1 else {"anyOf": found}
