@@ -1,7 +1,8 @@
-"""Writes orders.csv: an export as a shop system in Germany gives it, with known faults sown in. `python make_orders.py`.
+"""Writes orders.csv: an export as a German shop system gives it, with known faults sown in.
 
-Semicolons, Latin-1, decimal commas, dotted dates, two lines above the header. The same seed gives the same bytes, and
-FAULTS says what is wrong in how many rows, so that a report can be checked against it.
+Run it as `python examples/data/make_orders.py`. Semicolons, Latin-1, decimal commas, dotted dates, two lines above the
+header. The same seed gives the same bytes, and FAULTS says what is wrong in how many rows, so that a report can be
+checked against it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _PRODUCTS = (("Espresso 1 kg", "18.90"), ("Kaffeemühle", "89.00"), ("Kettle", "
              ("Filter, 100 Stück", "4.20"), ("Siebträger", "649.00"), ("Crème-Becher", "12.75"))  # fmt: skip
 _COUNTRIES = ("DE", "DE", "DE", "AT", "CH", "FR", "NL")
 _STATUSES = ("paid", "shipped", "delivered", "delivered", "delivered", "cancelled")
+_OPENED = datetime.fromisoformat("2026-01-02 08:00")
 _HEADER = ["order_id", "customer", "product", "quantity", "amount", "currency", "status", "country", "ordered_at",
            "shipped_at", "delivered_at"]  # fmt: skip
 
@@ -46,13 +48,13 @@ def order(number: int, rng: random.Random) -> list[str]:
     """One sound order."""
     product, price = rng.choice(_PRODUCTS)
     quantity = rng.choice((1, 1, 1, 2, 2, 3, 4))
-    ordered = datetime(2026, 1, 2, 8) + timedelta(minutes=number * 380 + rng.randrange(300))
+    ordered = _OPENED + timedelta(minutes=number * 380 + rng.randrange(300))
     shipped = ordered + timedelta(hours=rng.randrange(5, 70))
     status = rng.choice(_STATUSES)
     delivered = shipped + timedelta(hours=rng.randrange(18, 96))
     return [
-        f"B-{20260000 + number}", rng.choice(_CUSTOMERS), product, str(quantity), money(Decimal(price) * quantity), "EUR",
-        status, rng.choice(_COUNTRIES), stamp(ordered),
+        f"B-{20260000 + number}", rng.choice(_CUSTOMERS), product, str(quantity), money(Decimal(price) * quantity),
+        "EUR", status, rng.choice(_COUNTRIES), stamp(ordered),
         stamp(shipped) if status in {"shipped", "delivered"} else "",
         stamp(delivered) if status == "delivered" else "",
     ]  # fmt: skip

@@ -1,24 +1,20 @@
-"""Workbooks (xlsx, xlsm, xlsb, xls, ods): one sheet as records, read in a child with limited memory."""
+"""Workbooks (xlsx, xlsm, xlsb, xls, ods): one sheet as records, read in a process of its own."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from plans.failure import ToolFailure
-from tools.tabular import sheet_child
+from tools.tabular import read_sheet as read_sheet_program
+from tools.tabular.child import read_apart
 from tools.tabular.layout import Record
 from tools.tabular.nearest import unknown
 from tools.tabular.pace import Pace
 
 MOST_UNPACKED = 1 << 30
-MOST_MEMORY = 3 << 30
 MOST_FILE = 256 << 20
 _STRIDE = 1024
 
@@ -46,7 +42,7 @@ def read_sheet(path: Path, sheet: str | None, scratch: Path, pace: Pace) -> Shee
     _refuse_big(path)
     pace.tick(0.0, f"reading the workbook {path.name}")
     target = scratch / "sheet.arrow"
-    said = _child(path, sheet or "", target, pace.seconds_left())
+    said = read_apart(read_sheet_program, path, sheet or "", str(target), seconds=pace.seconds_left())
     if "error" in said:
         raise _damaged(path, said["error"])
     sheets: Sequence[str] = said["sheets"]
@@ -66,22 +62,6 @@ def _refuse_big(path: Path) -> None:
     if unpacked > MOST_UNPACKED:
         raise ToolFailure("INVALID_INPUT", f"{path.name} unpacks to {unpacked / 1e9:.1f} GB; at most "
                           f"{MOST_UNPACKED >> 30} GB is read. Save its sheet as CSV, of any size")  # fmt: skip
-
-
-def _child(path: Path, sheet: str, target: Path, seconds: float) -> dict[str, Any]:
-    command = [sys.executable, "-P", sheet_child.__file__, str(path), sheet, str(target), str(MOST_MEMORY)]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False, timeout=seconds, stdin=subprocess.DEVNULL)  # noqa: S603 - our own program
-    except subprocess.TimeoutExpired:
-        raise ToolFailure("TIMEOUT", f"the workbook {path.name} was not read in time; save its sheet as CSV, which is "
-                          "faster, or allow the step more time (timeout_s)") from None  # fmt: skip
-    if done.returncode:
-        said = done.stderr.decode(errors="replace")
-        reason = "it needs more memory than it may have" if "alloc" in said or "Memory" in said else "it is damaged"
-        raise ToolFailure("INVALID_INPUT", f"the workbook {path.name} cannot be read: {reason}. Open it in a "
-                          "spreadsheet program, remove cells far off the table, or save it as CSV")  # fmt: skip
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
 
 
 def _damaged(path: Path, said: str) -> ToolFailure:

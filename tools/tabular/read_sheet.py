@@ -1,8 +1,7 @@
 """Run as a program: reads one sheet of a workbook and writes its cells as text to an Arrow file.
 
-A workbook is read in a process of its own, with a memory limit: a file of 1 kB with cells in A1 and XFD1048576 makes
-the library ask for 549 GB and abort, and takes with it whoever called. Arguments: workbook, sheet ("" for the first
-that holds anything), target file, memory limit in bytes. Prints one JSON object: {"sheets", "sheet"} or {"error"}.
+Arguments: memory limit in bytes, workbook, sheet ("" for the first that holds anything), target file. Prints one JSON
+object: {"sheets", "sheet"}, with a sheet of null when there is none of that name, or {"error"}.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import sys
 from typing import Any
 
 
-def main(path: str, sheet: str, target: str, limit: str) -> dict[str, Any]:
+def main(limit: str, path: str, sheet: str, target: str) -> dict[str, Any]:
     """Reads the sheet and says what it read."""
     resource.setrlimit(resource.RLIMIT_AS, (int(limit), int(limit)))
     import fastexcel
