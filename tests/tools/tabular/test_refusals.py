@@ -16,8 +16,7 @@ from tools.tabular.arguments import Filter, Measure, NegativeAmount, Sorting
 from tools.tabular.workbook import MOST_FILE
 
 NEWER_ZIP = (
-    b"PK\x03\x04"
-    + b"PK\x01\x02" + bytes([20, 0, 200, 0]) + bytes(38)
+    b"PK\x03\x04PK\x01\x02" + bytes([20, 0, 200, 0]) + bytes(38)
     + b"PK\x05\x06" + bytes(4) + b"\x01\x00\x01\x00" + bytes([46, 0, 0, 0, 4, 0, 0, 0, 0, 0])
 )  # fmt: skip
 """An archive that asks for a version of the format that nobody knows."""
@@ -28,7 +27,8 @@ NEWER_ZIP = (
     [
         (b"", "INVALID_INPUT", "empty"), (b"  \n\n", "INVALID_INPUT", "empty"),
         (b"%PDF-1.7 ...", "INVALID_INPUT", "a PDF"), (b"\x1f\x8b\x08...", "INVALID_INPUT", "unpack it first"),
-        (b"PK\x03\x04garbage", "INVALID_INPUT", "damaged"), (NEWER_ZIP, "INVALID_INPUT", "damaged"), (b"PAR1garbagePAR1", "INVALID_INPUT", "damaged Parquet"),
+        (b"PK\x03\x04garbage", "INVALID_INPUT", "damaged"), (NEWER_ZIP, "INVALID_INPUT", "damaged"),
+        (b"PAR1garbagePAR1", "INVALID_INPUT", "damaged Parquet"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"x" * 600, "INVALID_INPUT", "no workbook"),
         (b"a,b\n\x00\x01\x02\x03" * 10, "INVALID_INPUT", "zero bytes"),
         (b",".join(b"c%d" % n for n in range(2_500)), "INVALID_INPUT", "2,500 columns"),
