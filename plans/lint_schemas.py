@@ -11,7 +11,7 @@ from plans.values import JSON, canonical, dotted, unclean
 
 
 def schema_faults(scope: Scope) -> Iterator[Fault]:
-    """An `output_schema` that is no JSON schema (a pattern that does not compile included), or points outside itself."""
+    """An `output_schema` that is no JSON schema (or has a pattern that does not compile), or points outside itself."""
     known: dict[str, str | None] = {}
     for at in scope.placed:
         schema = at[1].output_schema

@@ -71,7 +71,8 @@ def parse(text: str) -> tuple[Part, ...]:
 
 
 def escape(text: str) -> str:
-    """The string that resolves to exactly this text."""
+    """The string that resolves to exactly this text. One that ends in a dollar must not be put right before a
+    reference: `$${` is always a literal."""
     return text.replace("${", "$${")
 
 

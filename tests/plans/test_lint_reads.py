@@ -100,7 +100,7 @@ def test_the_answer_and_an_instruction_are_checked_like_arguments() -> None:
     """Everything that is filled in later is looked at now."""
     assert errors(answer="It is ${s9.x}")[0][:2] == ("UNKNOWN_REFERENCE", "answer")
     assert errors(answer="It is ${item}")[0][:2] == ("UNKNOWN_REFERENCE", "answer")
-    judge = {"id": "s2", "action": "llm", "tool": None, "args": {}, "instruction": "Judge ${s1.zzz}"}
+    judge: dict[str, Any] = {"id": "s2", "action": "llm", "tool": None, "args": {}, "instruction": "Judge ${s1.zzz}"}
     assert errors(judge)[0][:2] == ("UNKNOWN_REFERENCE", "steps[1].instruction")
 
 
