@@ -1,0 +1,140 @@
+"""Plans that real models wrote: what is wrong with them is said, what is right is taken, and nothing breaks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from typing import Any
+
+import pytest
+
+from plans.faults import errors_among
+from plans.lint import build_plan, lint_reading
+from plans.reader import read_plan
+from tests.cases.shared import CASES, lines, needs
+from tests.plans.sample import Tool
+from tools.registry import Toolkit
+
+TASKBENCH = "model_plans/taskbench.jsonl"
+RAW = "model_plans/raw/answers.jsonl"
+pytestmark = needs(TASKBENCH)
+
+CODE_OF = {
+    "unknown_tool": "UNKNOWN_TOOL",
+    "bad_edge": "UNKNOWN_DEPENDENCY",
+    "cycle": "CYCLE",
+    "empty_plan": "PLAN_EMPTY",
+}
+
+web = Toolkit("web")
+
+
+@web.tool(effect="read")
+def search_web(query: str) -> str:
+    """Search."""
+    return query
+
+
+@web.tool(effect="read")
+def fetch_page(url: str) -> str:
+    """Fetch."""
+    return url
+
+
+@web.tool(effect="read")
+def read_file(path: str) -> str:
+    """Read."""
+    return path
+
+
+@web.tool(effect="read")
+def calculator(expression: str) -> float:
+    """Calculate."""
+    return float(expression)
+
+
+@web.tool(effect="irreversible", risk="high")
+def send_email(to: str, subject: str, body: str) -> None:
+    """Send."""
+
+
+class Anything(Tool):
+    """A tool that takes whatever it is given: these plans name no arguments."""
+
+    def check_args(self, args: Any, references: Any = ()) -> list[tuple[str, str]]:
+        return []
+
+
+def known_tools() -> dict[str, dict[str, Anything]]:
+    """The tools of each domain; none where the file is absent."""
+    file = CASES / "model_plans" / "tools.json"
+    domains = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return {domain: {tool["name"]: Anything(tool["name"]) for tool in tools} for domain, tools in domains.items()}
+
+
+TOOLS = known_tools()
+
+
+def by_name(case: dict[str, Any]) -> dict[str, Any]:
+    """The plan in our form. A link goes between the first steps of the tools that it names; one end that is no step of
+    the plan becomes a dependency on nothing."""
+    steps: list[dict[str, Any]] = []
+    first: dict[str, dict[str, Any]] = {}
+    for number, node in enumerate(case["plan"]["task_nodes"]):
+        steps.append({"id": f"s{number}", "tool": node["task"], "depends_on": []})
+        first.setdefault(node["task"], steps[-1])
+    for link in case["plan"]["task_links"]:
+        source, target = (
+            first.get(str(link[end]), {"id": "nowhere", "depends_on": []}) for end in ("source", "target")
+        )
+        here, there = (target, source) if target["id"] != "nowhere" else (source, target)
+        here["depends_on"].append(there["id"])
+        if here["id"] == "nowhere":
+            steps[0]["depends_on"].append("nowhere")
+    return {"goal": case["goal"], "steps": steps}
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in lines(TASKBENCH)])
+def test_every_flaw_of_a_real_plan_is_reported_and_nothing_else(case: dict[str, Any]) -> None:
+    """The codes are exactly those of the flags; a repeated tool is no fault."""
+    reading = read_plan(json.dumps(by_name(case)))
+    found = {fault.code for fault in errors_among(lint_reading(reading, TOOLS[case["domain"]]))}
+    assert found == {CODE_OF[flag] for flag in case["flags"] if flag != "repeated_tool"}
+
+
+def adapted(text: str) -> str:
+    """An answer in our form, mechanically: these models were asked for other references, for arguments as pairs, and
+    for no goal."""
+    plan = json.loads(re.sub(r"^```json\n|\n```$", "", text.strip()))
+    for step in plan["steps"]:
+        if isinstance(step["args"], list):
+            step["args"] = {pair["name"]: pair["value"] for pair in step["args"]}
+    return re.sub(r"\{\{(\w+)\}\}", r"${\1}", json.dumps({"goal": "g", **plan}))
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in lines(RAW)])
+def test_no_real_answer_breaks_anything_or_sends_an_email_unasked(case: dict[str, Any]) -> None:
+    """As it is, and put into our form, each answer is a plan or refused for a reason; an e-mail is always of high
+    risk, which means that a person is asked."""
+    texts = [case["content"]]
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        texts.append(adapted(case["content"]))
+    for text in texts:
+        reading = read_plan(text, case["finish_reason"])
+        errors = errors_among(lint_reading(reading, web.tools))
+        assert (reading.draft is None) <= bool(errors)
+        assert all(fault.message and (fault.path or fault.code.startswith("PLAN_")) for fault in errors)
+        if reading.draft is not None and not errors:
+            plan = build_plan(reading.draft, web.tools, plan_id="p", revision=1, source="model")
+            assert {step.risk for step in plan.steps if step.tool == "send_email"} <= {"high"}
+
+
+def test_some_of_the_real_answers_are_plans() -> None:
+    """Strictness does not refuse everything: in our form a good part of the finished answers can run."""
+    accepted = 0
+    for case in lines(RAW):
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            reading = read_plan(adapted(case["content"]), case["finish_reason"])
+            accepted += not errors_among(lint_reading(reading, web.tools))
+    assert accepted >= 15
