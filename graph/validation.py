@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from plans.faults import Fault, errors_among
-from plans.limits import Limits
-from plans.lint import build_plan, lint
+from plans.lint import build_plan, lint_reading
 from plans.reader import read_plan
 
 if TYPE_CHECKING:
@@ -29,10 +28,8 @@ class Validation(BaseModel):
 def validation(registry: Registry, text: str, finish_reason: str | None) -> Validation:
     """Every fault of a plan's text, and the plan it gives if it has none. Any input counts as given."""
     reading = read_plan(text, finish_reason)
-    faults = list(reading.faults)
+    faults = lint_reading(reading, registry, inputs=None)
     plan: dict[str, Any] | None = None
-    if reading.draft is not None:
-        faults += lint(reading.draft, registry, inputs=None, limits=Limits())
     if reading.draft is not None and not errors_among(faults):
         built = build_plan(reading.draft, registry, plan_id="validated", revision=1, source="file")
         plan = built.model_dump(mode="json")

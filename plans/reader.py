@@ -6,18 +6,13 @@ Reading comes out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from plans.answer_text import NoPlan, plan_in
 from plans.drafting import Legible, Reading, drafted, refused
-from plans.errors import PlanRejected
 from plans.faults import Fault
 from plans.json_text import NotJSON, strict_json
-from plans.plan import Plan, PlanDraft
-from plans.values import JSON
 from plans.yaml_text import NotYAML, fenced_blocks, looks_like_yaml, read_yaml
 
-__all__ = ["MAX_TEXT", "Legible", "Reading", "draft_of", "read_plan"]
+__all__ = ["MAX_TEXT", "Legible", "Reading", "read_plan"]
 
 MAX_TEXT = 2_000_000
 """Longest text that is read, in characters."""
@@ -39,19 +34,6 @@ def read_plan(text: str, finish_reason: str | None = None) -> Reading:
         return drafted(strict_json(text))
     except NotJSON:
         return _as_file(text)
-
-
-def draft_of(given: Plan | PlanDraft | Mapping[str, JSON]) -> PlanDraft:
-    """The draft of a plan that was given as a value. Raises PlanRejected with every fault of its form."""
-    if isinstance(given, PlanDraft):
-        return given
-    if isinstance(given, Plan):
-        return given.draft
-    reading = drafted(given)
-    if reading.draft is None:
-        message = "; ".join(str(fault) for fault in reading.faults[:5])
-        raise PlanRejected(f"the given plan has faults: {message}", reading.faults)
-    return reading.draft
 
 
 def _as_file(text: str) -> Reading:

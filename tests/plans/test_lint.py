@@ -293,6 +293,13 @@ def test_nothing_is_said_about_names_that_a_broken_step_may_have() -> None:
     assert [(fault.code, fault.path) for fault in found] == [("SCHEMA_INVALID", "steps[0].id")]
 
 
+def test_a_step_with_a_key_that_stands_twice_is_not_judged_by_one_of_the_two() -> None:
+    """Which tool it calls is not known, so nothing is said about that tool, nor about who refers to the step."""
+    text = json.dumps(PLAN).replace('"tool": "get_order"', '"tool": "get_order", "tool": "nope"')
+    found = errors_among(lint_reading(read_plan(text), TOOLS))
+    assert [(fault.code, fault.path) for fault in found] == [("DUPLICATE_KEY", "steps[0].tool")]
+
+
 def test_what_reading_said_is_not_said_again() -> None:
     """An argument that cannot be stored is one fault, though reader and linter both see it."""
     reading = read_plan(json.dumps(with_step(0, args={"order_id": "a\x00b"})))

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.errors import PlanRejected
+from plans.drafting import drafted
+from plans.json_text import NotJSON, strict_json
 from plans.plan import SCHEMA_VERSION, Plan, PlanDraft
-from plans.reader import MAX_TEXT, draft_of, read_plan
-from plans.values import canonical
+from plans.reader import MAX_TEXT, read_plan
+from plans.values import MAX_DEPTH, canonical
 from tests.plans.sample import DRAFT, PLAN, TEXT, plan, values, with_step
 
 
@@ -207,28 +208,41 @@ def test_any_damage_to_a_plan_is_survived(data: st.DataObject) -> None:
 
 
 @given(values)
-def test_any_value_given_as_a_plan_is_a_draft_or_rejected(value: object) -> None:
-    """A plan given from Python goes through the same gate as one that is read."""
-    given_plan: Any = value if isinstance(value, dict) else {"goal": "g", "steps": value}
-    with pytest.raises(PlanRejected) as rejected:
-        draft_of(given_plan)
-    assert rejected.value.faults
+def test_any_value_is_a_draft_or_has_faults(value: object) -> None:
+    """What was read may be any JSON: it is judged without an exception, as a plan and as the steps of one."""
+    for written in (value, {"goal": "g", "steps": value}, {"goal": "g", "steps": [value]}, with_step(0, args=value)):
+        reading = drafted(written)
+        assert (reading.draft is None) == bool(reading.faults)
 
 
-def test_a_plan_given_as_a_value_becomes_its_draft() -> None:
-    """A draft, a plan and a mapping are all taken."""
-    assert draft_of(DRAFT) is DRAFT
-    assert draft_of(PLAN) == DRAFT
-    assert draft_of(Plan.model_validate(PLAN)).goal == "g"
-    assert PLAN["steps"][0]["args"] == {"order_id": "A1"}
+def test_reading_leaves_what_it_was_given_alone() -> None:
+    """A value that is unpacked or upgraded on the way is copied, never changed."""
+    written = plan(steps=json.dumps(PLAN["steps"]), schema_version=SCHEMA_VERSION)
+    before = json.dumps(written)
+    assert drafted(written).draft == DRAFT
+    assert json.dumps(written) == before
 
 
-def test_a_value_that_contains_itself_is_rejected() -> None:
-    """Python can build what JSON cannot: it is told, not followed."""
-    loop: dict[str, Any] = {"order_id": "A1"}
-    loop["order_id"] = loop
-    with pytest.raises(PlanRejected, match="nested deeper"):
-        draft_of(with_step(0, reason="r") | {"answer": loop})
+def test_strict_json_is_strict() -> None:
+    """Depth is refused before it is followed; a key twice and NaN are no JSON."""
+    assert strict_json("[" * MAX_DEPTH + "]" * MAX_DEPTH)
+    for text in (
+        "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1),
+        '{"a": 1, "a": 1}',
+        "NaN",
+        "[-Infinity]",
+        "[1,]",
+        "1 2",
+    ):
+        with pytest.raises(NotJSON):
+            strict_json(text)
+
+
+def test_aliases_do_not_nest_deeper_than_text() -> None:
+    """A YAML file whose aliases stack up on each other is refused like brackets would be."""
+    layers = "".join(f"a{n}: &a{n} {'[' * 40}{f'*a{n - 1}' if n else 'x'}{']' * 40}\n" for n in range(2))
+    (fault,) = read_plan(f"goal: g\n{layers}").faults
+    assert (fault.code, "deeper" in fault.message) == ("PLAN_SYNTAX", True)
 
 
 def test_a_huge_plan_is_read_quickly() -> None:
