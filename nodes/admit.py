@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from nodes.fold import RunFold, StepRun
-from plans.expressions import InvalidExpression, holds
+from nodes.fold import RunFold
+from nodes.missing import without
+from nodes.step_run import StepRun
+from plans.expressions import InvalidExpression, holds, names_read
 from plans.failure import Failure
 from plans.plan import Effect, Risk, Step, highest_risk
 from plans.references import UnresolvedReference, resolve
@@ -17,7 +19,8 @@ from tools.tool import Tool
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known when a step asks to start. `named` holds the values of its dependencies, inputs and item;
-    `missing` the dependencies that gave none; `elapsed_s` is the wall time the run has used."""
+    `missing` the dependencies that gave none; `starting`, by name, the effects that step runs are about to have;
+    `elapsed_s` is the wall time the run has used."""
 
     unit: str
     named: Mapping[str, JSON]
@@ -26,15 +29,19 @@ class Facts:
     enabled: bool = True
     role: str | None = None
     elapsed_s: float = 0.0
+    starting: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """It may: with these arguments. `call` names tool and arguments, `key` is the idempotency key."""
+    """It may: with these arguments. `call` names tool and arguments, `key` is the idempotency key, `effect` names what
+    it does to the world (None: nothing), `missing` whose results it runs without."""
 
     args: dict[str, JSON]
     call: str
     key: str
+    effect: str | None = None
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +80,65 @@ class _Refused(Exception):
 def admit(step: Step, fold: RunFold, facts: Facts) -> Admission:
     """Enabled, permitted, wanted, resolved, within limits, not rejected, not a repetition, approved: in this order."""
     run = fold.steps.get(facts.unit, StepRun())
-    if facts.missing and step.on_dependency_failure != "degrade":
-        return Skip(f"needs {', '.join(facts.missing)}, which gave no result")
     try:
-        if step.when is not None and not _holds("when", step.when, facts):
-            return Skip(f"its condition is false: {step.when}")
+        if (unwanted := _unwanted(step, facts)) is not None:
+            return unwanted
         _enabled_and_permitted(step, facts, run)
-        if step.requires is not None and not _holds("requires", step.requires, facts):
-            raise _Refused("PRECONDITION_FAILED", f"the precondition of {step.id} does not hold: {step.requires}")
+        _required(step, facts)
         args = _arguments(step, run, facts)
         _within_limits(fold, facts)
         return _allowed(step, fold, facts, args)
     except _Refused as refused:
-        failure = Failure(
+        return _refuse(step, run, facts, refused)
+
+
+def may_expand(step: Step, fold: RunFold, facts: Facts) -> Refuse | Skip | None:
+    """What keeps a `for_each` step from becoming its children, or None. Each child asks for itself afterwards, and a
+    condition that reads `item` is the children's alone."""
+    run = fold.steps.get(facts.unit, StepRun())
+    try:
+        if (unwanted := _unwanted(step, facts)) is not None:
+            return unwanted
+        _required(step, facts)
+        _within_limits(fold, facts)
+    except _Refused as refused:
+        return _refuse(step, run, facts, refused)
+    return None
+
+
+def _unwanted(step: Step, facts: Facts) -> Skip | None:
+    if facts.missing and step.on_dependency_failure != "degrade":
+        return Skip(f"needs {', '.join(facts.missing)}, which gave no result")
+    if _applies(step.when, step, facts) and not _holds("when", step.when or "", facts):
+        return Skip(f"its condition is false: {step.when}")
+    return None
+
+
+def _required(step: Step, facts: Facts) -> None:
+    if _applies(step.requires, step, facts) and not _holds("requires", step.requires or "", facts):
+        raise _Refused("PRECONDITION_FAILED", f"the precondition of {step.id} does not hold: {step.requires}")
+
+
+def _applies(condition: str | None, step: Step, facts: Facts) -> bool:
+    """Whether there is a condition, and it is this step run's: one that reads `item` is not a `for_each` step's own."""
+    if condition is None or step.for_each is None or facts.unit != step.id:
+        return condition is not None
+    try:
+        return "item" not in names_read(condition)
+    except InvalidExpression:
+        return True
+
+
+def _refuse(step: Step, run: StepRun, facts: Facts, refused: _Refused) -> Refuse:
+    return Refuse(
+        Failure(
             code=refused.code,
             message=str(refused),
             step_id=facts.unit,
             tool=run.tool or step.tool,
             attempt=run.attempt + 1,
         )
-        return Refuse(failure)
+    )
 
 
 def call_name(tool: str, args: Mapping[str, JSON]) -> str:
@@ -135,7 +181,7 @@ def _arguments(step: Step, run: StepRun, facts: Facts) -> dict[str, JSON]:
         args = run.args
     else:
         try:
-            args = resolve(step.args, facts.named.__getitem__)
+            args = resolve(without(step.args, facts.missing), facts.named.__getitem__)
         except UnresolvedReference as error:
             raise _Refused("UNRESOLVED_REFERENCE", str(error)) from None
     if facts.tool is not None and (problems := facts.tool.check_args(args)):
@@ -159,29 +205,34 @@ def _within_limits(fold: RunFold, facts: Facts) -> None:
 def _allowed(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> Admission:
     tool = facts.tool
     name = tool.name if tool else step.action
-    call = call_name(name, args)
+    shown = args if tool else {"instruction": step.instruction, **args}
+    call = call_name(name, shown)
     if call in fold.rejected:
         raise _Refused("REJECTED", f"a person has rejected this call of {name}")
+    effect = effect_name(tool, args) if tool is not None and changes_the_world(tool.effect) else None
     risk = highest_risk(step.risk, tool.risk if tool else None)
-    if reason := _why_ask(step, fold, facts, args, risk):
-        action = f"{facts.unit}|{call}"
-        decided = fold.decisions.get(action)
-        if decided is None:
-            return Ask(args, call, risk, reason)
+    reason = _why_ask(step, facts, _who_has(effect, fold, facts), risk)
+    if reason is not None and f"{facts.unit}|{call}" not in fold.decisions:
+        return Ask(shown, call, risk, reason)
     key = idempotency_key(fold.head.run_id if fold.head else "", facts.unit, name, args)
-    return Run(args, call, key)
+    return Run(args, call, key, effect, facts.missing)
 
 
-def _why_ask(step: Step, fold: RunFold, facts: Facts, args: Mapping[str, JSON], risk: Risk) -> str | None:
-    tool = facts.tool
-    if tool is not None and changes_the_world(tool.effect):
-        before = fold.effects.get(effect_name(tool, args))
-        if before is not None and before != facts.unit:
-            return f"it would repeat what step {before} has done"
+def _who_has(effect: str | None, fold: RunFold, facts: Facts) -> str | None:
+    """Who has had this effect, or may have had it, or is about to. A step run itself too, where its result was none."""
+    if effect is None:
+        return None
+    before = fold.effects.get(effect)
+    return before[0] if before else facts.starting.get(effect)
+
+
+def _why_ask(step: Step, facts: Facts, before: str | None, risk: Risk) -> str | None:
+    if before is not None:
+        return f"it would repeat what step {before} has done"
     if step.require_approval:
         return "the plan asks for a person's approval"
     if risk == "high":
-        return f"{tool.name if tool else step.action} is of high risk"
+        return f"{facts.tool.name if facts.tool else step.action} is of high risk"
     return None
 
 

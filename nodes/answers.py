@@ -11,14 +11,14 @@ from pydantic import ValidationError
 
 from nodes.admit import call_name
 from nodes.events import Event
-from nodes.fold import base_id
 from nodes.recording import announce, outcome_body
+from nodes.step_run import base_id
 from plans.decisions import DECISION, ApprovalRequest, Approve, Decision, Edit, Reject, RequestKind, Respond
 from plans.errors import ApprovalConflict
 from plans.failure import Failure
-from plans.plan import PlanDraft
+from plans.plan import Plan, PlanDraft
 from plans.references import escape
-from plans.values import JSON
+from plans.values import JSON, unclean
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -33,6 +33,9 @@ ALLOWED: Mapping[RequestKind, tuple[str, ...]] = {
 """What may be answered to each kind of request. Of an unknown outcome: approve = it has not happened, run it;
 respond = it has happened, with this result; reject = leave it and skip the step."""
 
+TOO_LATE = Reject(message="nobody answered in time")
+"""What an approval that has expired comes to."""
+
 
 def check_decision(request: ApprovalRequest, decision: Decision, registry: Registry) -> None:
     """Raise ApprovalConflict if this cannot be the answer to this request, saying what can."""
@@ -46,7 +49,11 @@ def check_decision(request: ApprovalRequest, decision: Decision, registry: Regis
     if base_id(request.step_id) != request.step_id:
         raise ApprovalConflict(f"{request.step_id} is one element of a for_each: approve or reject it")
     tool = registry.get(request.tool)
-    if tool is not None and (problems := tool.check_args(decision.args)):
+    if tool is None:
+        raise ApprovalConflict(
+            f"{request.tool} of step {request.step_id} has no arguments to edit: approve or reject it"
+        )
+    if problems := tool.check_args(decision.args):
         said = "; ".join(f"{path}: {message}" if path else message for path, message in problems)
         raise ApprovalConflict(f"{request.tool} does not take the edited arguments: {said}")
 
@@ -69,13 +76,14 @@ def _read(item: Any) -> Decision | None:
 
 
 async def take_decisions(session: Session) -> list[tuple[ApprovalRequest, Decision]]:
-    """Apply every stored decision that this run has not applied yet."""
+    """Apply every stored decision that this run has not applied yet. No answer in time is a no."""
     taken = []
     for stored in await session.engine.approvals.of_run(session.head_run_id):
         request = session.fold.asked.get(stored.request.approval_id)
-        if request is not None and stored.decision is not None:
-            await apply_decision(session, request, stored.decision, stored.decided_by or "")
-            taken.append((request, stored.decision))
+        decision = TOO_LATE if stored.status == "expired" else stored.decision
+        if request is not None and decision is not None:
+            await apply_decision(session, request, decision, stored.decided_by or "nobody")
+            taken.append((request, decision))
     return taken
 
 
@@ -89,6 +97,7 @@ async def apply_decision(session: Session, request: ApprovalRequest, decision: D
         "kind": request.kind,
         "action": f"{unit}|{call}",
         "call": call,
+        "tool": request.tool,
         "decision": decision.model_dump(),
         "by": by,
     }
@@ -115,29 +124,33 @@ async def _settle(session: Session, request: ApprovalRequest, decision: Decision
 
 
 def _value(text: str) -> JSON:
+    """What a person has written: JSON where it is that, else the text itself."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return text
+    return text if next(unclean(value), None) else value
 
 
 async def _reject(session: Session, request: ApprovalRequest, decision: Reject) -> None:
     run = session.fold.run(request.step_id)
     why = f": {decision.message}" if decision.message else ""
-    message = f"a person has rejected {request.tool} of step {request.step_id}{why}"
-    failure = Failure(
-        code="REJECTED", message=message, step_id=request.step_id, tool=request.tool, attempt=run.attempt + 1
-    )
+    who = "nobody has approved" if decision is TOO_LATE else "a person has rejected"
+    message = f"{who} {request.tool} of step {request.step_id}{why}"
+    code = "APPROVAL_EXPIRED" if decision is TOO_LATE else "REJECTED"
+    failure = Failure(code=code, message=message, step_id=request.step_id, tool=request.tool, attempt=run.attempt + 1)
     await session.record("refusal", request.step_id, failure.attempt, body={"failure": failure.model_dump()})
     announce(session, request.step_id, session.step(base_id(request.step_id)))
 
 
-def edited_draft(session: Session, edits: Sequence[tuple[ApprovalRequest, Decision]]) -> PlanDraft:
-    """The current plan with the edited arguments in place; what a person wrote is literal, not a reference."""
-    args = {request.step_id: decision.args for request, decision in edits if isinstance(decision, Edit)}
-    draft = session.plan.draft
+def edited_draft(plan: Plan, edits: Mapping[str, Mapping[str, JSON]]) -> PlanDraft:
+    """The plan with the edited calls, by step, in place; what a person wrote is literal, not a reference."""
+    draft = plan.draft
     steps = tuple(
-        step.model_copy(update={"args": _literal(args[step.id])}) if step.id in args else step for step in draft.steps
+        step.model_copy(update={"tool": edit["tool"], "args": _literal(edit["args"])})
+        if (edit := edits.get(step.id))
+        else step
+        for step in draft.steps
     )
     return draft.model_copy(update={"steps": steps})
 

@@ -10,11 +10,10 @@ from langgraph.types import interrupt
 from nodes.answers import ALLOWED, check_decision, edited_draft, read_answers, take_decisions
 from nodes.events import Event
 from nodes.state import AgentState, Drafted, Planning
-from plans.decisions import ApprovalRequest, Edit, Reject
+from plans.decisions import ApprovalRequest, Decision, Reject
 from plans.errors import ApprovalConflict
 
 if TYPE_CHECKING:
-    from nodes.engine import Engine
     from nodes.session import Session
 
 
@@ -54,19 +53,19 @@ async def approve(state: AgentState, session: Session, answer: Any) -> dict[str,
     requests = state.get("approvals") or []
     for request, decision in zip(requests, read_answers(requests, answer), strict=True):
         if decision is not None:
-            await _store(session.engine, request, decision, session)
+            await _store(session, request, decision)
     taken = await take_decisions(session)
-    edits = [(request, decision) for request, decision in taken if isinstance(decision, Edit)]
-    if edits:
-        drafted = Drafted(draft=edited_draft(session, edits), source="human", template=session.plan.template)
+    if session.fold.edits:
+        draft = edited_draft(session.plan, session.fold.edits)
+        drafted = Drafted(draft=draft, source="human", template=session.plan.template)
         return {"drafted": drafted, "planning": Planning(), "edge": "edited", "status": "running"}
     rejected = any(isinstance(decision, Reject) for _, decision in taken)
     return {"edge": "rejected" if rejected else "approved", "status": "running"}
 
 
-async def _store(engine: Engine, request: ApprovalRequest, decision: Any, session: Session) -> None:
+async def _store(session: Session, request: ApprovalRequest, decision: Decision) -> None:
     try:
-        check_decision(request, decision, engine.registry)
-        await engine.approvals.decide(request.approval_id, decision, "graph")
+        check_decision(request, decision, session.engine.registry)
+        await session.engine.approvals.decide(request.approval_id, decision, "graph", args_sha256=request.args_sha256)
     except ApprovalConflict as conflict:
         session.emit(Event(kind="notice", step_id=request.step_id, message=str(conflict)))

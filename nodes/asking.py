@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from nodes.admit import Ask
 from nodes.answers import default_decision, take_decisions
 from nodes.events import Event
-from nodes.fold import base_id
+from nodes.step_run import base_id
 from plans.decisions import ApprovalRequest, RequestKind
+from plans.errors import ApprovalConflict
 from plans.plan import Risk
 from plans.values import JSON, sha256_of
 
@@ -21,24 +23,33 @@ if TYPE_CHECKING:
 async def ask_person(session: Session, unit: str, asked: Ask) -> None:
     """A step that is ready and needs a person waits, and holds up only what depends on it."""
     tool = session.fold.run(unit).tool or session.step(base_id(unit)).tool or session.step(base_id(unit)).action
-    await record_request(session, unit, "risk", tool, asked.args, asked.risk, asked.reason)
+    request = await record_request(session, unit, "risk", tool, asked.args, asked.risk, asked.reason)
     session.scheduling().park(unit)
     if decision := default_decision(session.approve):
-        by = f"--approve {session.approve}"
-        await session.engine.approvals.decide(approval_id(session, unit, "risk", tool, asked.args), decision, by)
+        with suppress(ApprovalConflict):  # somebody has decided before this run was told to ask nobody
+            await session.engine.approvals.decide(request.approval_id, decision, f"--approve {session.approve}")
         await take_decisions(session)
 
 
 def approval_id(session: Session, unit: str, kind: RequestKind, tool: str, args: Mapping[str, JSON]) -> str:
-    """Bound to run, step, tool and arguments, and for an unknown outcome to the attempt: asking again is the same."""
+    """Bound to run, step, tool and arguments, and for an unknown outcome to the attempt: asking again is the same
+    question, until it has been answered. A question that arises again after its answer is a new one."""
     attempt = session.fold.run(unit).attempt if kind == "unknown_outcome" else 0
-    return sha256_of([session.head_run_id, unit, kind, tool, dict(args), attempt])[:24]
+    question = [session.head_run_id, unit, kind, tool, dict(args), attempt]
+    times = 0
+    while (found := sha256_of([*question, times])[:24]) in session.fold.answered:
+        times += 1
+    return found
 
 
 async def record_request(
     session: Session, unit: str, kind: RequestKind, tool: str, args: Mapping[str, JSON], risk: Risk, reason: str
-) -> None:
-    """Store one pending approval, in the table where people find it and in the journal; asking again changes nothing."""
+) -> ApprovalRequest:
+    """Store one pending approval, in the table where people find it and in the journal; asking again changes nothing.
+
+    Nobody is shown what rests on results that are not accepted yet.
+    """
+    await session.flush()
     attempt = session.fold.run(unit).attempt
     request = ApprovalRequest(
         approval_id=approval_id(session, unit, kind, tool, args),
@@ -57,3 +68,4 @@ async def record_request(
     await session.engine.approvals.record([request])
     await session.record("asked", unit, attempt, body={"request": request.model_dump(mode="json")})
     session.emit(Event(kind="approval", step_id=unit, tool=tool, status="pending", message=reason))
+    return request

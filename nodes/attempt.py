@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from nodes.admit import Admission, Ask, Facts, Refuse, Run, Skip, admit
+from nodes.admit import Ask, Facts, Refuse, Run, Skip, admit, may_expand
 from nodes.asking import ask_person
 from nodes.calling import call_tool, resend
 from nodes.events import Event
-from nodes.fold import base_id
 from nodes.judging import call_model
+from nodes.missing import note, without
 from nodes.recording import record_failure, record_success
+from nodes.step_run import base_id, child_index
 from nodes.tracing import traced
 from plans.failure import Failure
 from plans.plan import Step
 from plans.references import UnresolvedReference, resolve
 from plans.values import JSON, sha256_of
+from tools.tool import Tool
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -25,44 +28,66 @@ if TYPE_CHECKING:
 async def run_unit(session: Session, unit: str) -> None:
     """Let one step run ask to start, and do what the answer says."""
     step = session.step(base_id(unit))
-    if session.fold.run(unit).in_doubt is not None:
-        await traced(session, unit, step, lambda: resend(session, unit, step))
-        return
+    try:
+        if session.fold.run(unit).in_doubt is not None:
+            await traced(session, unit, step, lambda: resend(session, unit, step))
+        else:
+            await _ask_to_start(session, unit, step)
+    finally:
+        session.ended(unit)
+
+
+async def _ask_to_start(session: Session, unit: str, step: Step) -> None:
     named, missing = await named_values(session, step, unit)
-    if step.for_each is not None and unit == step.id and not missing:
-        await _expand(session, step, named)
+    tool, enabled = await _tool(session, unit, step)
+    facts = Facts(
+        unit=unit,
+        named=named,
+        missing=missing,
+        tool=tool,
+        enabled=enabled,
+        role=session.head.role,
+        elapsed_s=session.elapsed_s(),
+        starting=session.starting,
+    )
+    if step.for_each is not None and unit == step.id:
+        await _expand(session, step, facts)
         return
-    match await _admission(session, step, unit, named, missing):
+    match admit(step, session.fold, facts):
         case Run() as admitted:
-            await traced(session, unit, step, lambda: _run(session, unit, step, admitted, named, missing))
+            if admitted.effect is not None:  # before anything else can ask: two at once would both be let through
+                session.starting[admitted.effect] = unit
+            await traced(session, unit, step, lambda: _run(session, unit, step, admitted, named))
         case Ask() as asked:
             await ask_person(session, unit, asked)
-        case Refuse(failure):
-            await session.record("refusal", unit, failure.attempt, body={"failure": failure.model_dump()})
-            _say(session, unit, step, "failed", failure.message)
-        case Skip(reason):
-            await session.record("skip", unit, body={"reason": reason})
-            _say(session, unit, step, "skipped", reason)
+        case Refuse() | Skip() as refused:
+            await _not_started(session, unit, step, refused)
 
 
-async def _run(
-    session: Session, unit: str, step: Step, admitted: Run, named: dict[str, JSON], missing: tuple[str, ...]
-) -> None:
+async def _not_started(session: Session, unit: str, step: Step, why: Refuse | Skip) -> None:
+    if isinstance(why, Refuse):
+        await session.record("refusal", unit, why.failure.attempt, body={"failure": why.failure.model_dump()})
+        _say(session, unit, step, "failed", why.failure.message)
+    else:
+        await session.record("skip", unit, body={"reason": why.reason})
+        _say(session, unit, step, "skipped", why.reason)
+
+
+async def _run(session: Session, unit: str, step: Step, admitted: Run, named: dict[str, JSON]) -> None:
     _say(session, unit, step, "running")
     if step.action == "llm":
-        await call_model(session, unit, step, named, missing)
+        await call_model(session, unit, step, named, admitted.missing)
     else:
         await call_tool(session, unit, step, admitted)
 
 
-async def _admission(
-    session: Session, step: Step, unit: str, named: dict[str, JSON], missing: tuple[str, ...]
-) -> Admission:
+async def _tool(session: Session, unit: str, step: Step) -> tuple[Tool | None, bool]:
+    """The tool that this step run calls now, and whether it is switched on."""
     name = session.fold.run(unit).tool or step.tool
     tool = session.engine.registry.get(name) if name else None
-    enabled = tool is None or bool((await session.engine.ports.settings.get(tool.name)).get("enabled", tool.enabled))
-    facts = Facts(unit, named, missing, tool, enabled, session.head.role, session.elapsed_s())
-    return admit(step, session.fold, facts)
+    if tool is None:
+        return None, True
+    return tool, bool((await session.engine.ports.settings.get(tool.name)).get("enabled", tool.enabled))
 
 
 async def named_values(session: Session, step: Step, unit: str) -> tuple[dict[str, JSON], tuple[str, ...]]:
@@ -75,39 +100,48 @@ async def named_values(session: Session, step: Step, unit: str) -> tuple[dict[st
         except KeyError:
             named[name] = None
             missing.append(name)
-    if unit != step.id:
-        named["item"] = _elements(step, named)[int(unit.partition("[")[2][:-1])]
+    if (index := child_index(unit)) is not None:
+        named["item"] = session.elements(step, lambda: elements(step, named, missing))[index]
     return named, tuple(missing)
 
 
-def _elements(step: Step, named: dict[str, JSON]) -> list[JSON]:
-    found = resolve(step.for_each, named.__getitem__)
+def elements(step: Step, named: dict[str, JSON], missing: Collection[str]) -> list[JSON]:
+    """The list that a `for_each` step goes over; empty where the step that should give it gave nothing. Raises
+    UnresolvedReference."""
+    found = resolve(without(step.for_each, missing), named.__getitem__)
+    if found is None and missing:
+        return []
     if not isinstance(found, list):
         raise UnresolvedReference(f"for_each {step.for_each} is {type(found).__name__}, not a list")
     return found
 
 
-async def _expand(session: Session, step: Step, named: dict[str, JSON]) -> None:
+async def _expand(session: Session, step: Step, facts: Facts) -> None:
     """Turn a `for_each` step into its children; the row is accepted before the first of them starts."""
+    if (kept_from := may_expand(step, session.fold, facts)) is not None:
+        await _not_started(session, step.id, step, kept_from)
+        return
     try:
-        elements = _elements(step, named)
+        found = elements(step, dict(facts.named), facts.missing)
     except UnresolvedReference as error:
-        await record_failure(session, step.id, _failure(step, "UNRESOLVED_REFERENCE", str(error)))
+        await record_failure(session, step.id, _failure(session, step, "UNRESOLVED_REFERENCE", str(error)))
         return
     cap = session.head.limits.max_for_each
-    if len(elements) > cap:
-        message = f"{step.id} would run {len(elements)} times; the limit is {cap} (--limit max_for_each=N)"
-        await record_failure(session, step.id, _failure(step, "LIMIT_STEPS", message))
+    if len(found) > cap:
+        message = f"{step.id} would run {len(found)} times; the limit is {cap} (--limit max_for_each=N)"
+        await record_failure(session, step.id, _failure(session, step, "LIMIT_STEPS", message))
         return
-    hashes = [sha256_of(item) for item in elements]
-    await session.record("expansion", step.id, body={"elements": hashes}, wait=True)
-    _say(session, step.id, step, "running", f"{len(elements)} elements")
+    body: dict[str, Any] = {"elements": [sha256_of(item) for item in found]}
+    if facts.missing:
+        body["degraded"] = note(facts.missing)
+    await session.record("expansion", step.id, body=body, wait=True)
+    _say(session, step.id, step, "running", f"{len(found)} elements")
 
 
 async def gather(session: Session, step_id: str) -> None:
     """Every child has ended: the parent's result is the list of theirs, or its failure is the first of theirs."""
     step = session.step(step_id)
-    units = [f"{step_id}[{index}]" for index in range(len(session.fold.expansions[step_id]))]
+    units = session.fold.children(step_id)
     for unit in units:
         run = session.fold.run(unit)
         if run.status == "failed" and run.failure is not None:
@@ -121,8 +155,9 @@ async def gather(session: Session, step_id: str) -> None:
     await record_success(session, step_id, step, values, started=started)
 
 
-def _failure(step: Step, code: str, message: str) -> Failure:
-    return Failure(code=code, message=message, step_id=step.id, tool=step.tool, attempt=1)
+def _failure(session: Session, step: Step, code: str, message: str) -> Failure:
+    attempt = session.fold.run(step.id).attempt + 1
+    return Failure(code=code, message=message, step_id=step.id, tool=step.tool, attempt=attempt)
 
 
 def _say(session: Session, unit: str, step: Step, status: str, message: str | None = None) -> None:

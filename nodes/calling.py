@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.connections import GuardedTransaction
 from checkpoints.rows import Row
-from nodes.admit import Run, changes_the_world, effect_name
-from nodes.events import Event
+from nodes.admit import Run
+from nodes.handing import context
+from nodes.missing import note
 from nodes.recording import announce, criterion_failure, outcome_body, record_failure, record_success
 from plans.errors import StaleOwner
 from plans.failure import Failure, ToolFailure
 from plans.plan import Step
 from plans.values import JSON
-from tools.call import Success, call
-from tools.context import ToolContext
-from tools.files import FileScope
+from tools.call import CallFailure, Success, call
 from tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -26,26 +26,40 @@ if TYPE_CHECKING:
 
 KEY_VERSION = 1
 """How idempotency keys are derived; stored with each intent, so that a stored key is never recomputed."""
-STEP_SECONDS = 25.0
-"""A whole step's time, transport retries included, unless its tool or the plan gives it more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try of a step run's call. `doubted` says that an earlier try may have had the effect already."""
+
+    unit: str
+    step: Step
+    tool: Tool
+    args: dict[str, JSON]
+    key: str
+    number: int
+    degraded: str | None = None
+    doubted: bool = False
 
 
 async def call_tool(session: Session, unit: str, step: Step, admitted: Run) -> None:
     """Run an admitted tool step: an effect's intent is accepted before the call, a read waits for nothing."""
     run = session.fold.run(unit)
     tool = session.engine.registry[run.tool or step.tool or ""]
-    attempt = run.attempt + 1
-    if changes_the_world(tool.effect):
+    attempt = Attempt(unit, step, tool, admitted.args, admitted.key, run.attempt + 1, note(admitted.missing))
+    if admitted.effect is not None:
         await _ancestors_accepted(session, step)
         intent = {
             "tool": tool.name,
             "args": admitted.args,
+            "call": admitted.call,
             "key": admitted.key,
             "key_version": KEY_VERSION,
-            "effect_key": effect_name(tool, admitted.args),
+            "effect_key": admitted.effect,
+            "degraded": attempt.degraded,
         }
-        await session.record("intent", unit, attempt, body=intent, wait=True)
-    await _call(session, unit, step, tool, admitted.args, admitted.key, attempt)
+        await _intend(session, unit, attempt.number, intent)
+    await _call(session, attempt)
 
 
 async def resend(session: Session, unit: str, step: Step) -> None:
@@ -56,20 +70,32 @@ async def resend(session: Session, unit: str, step: Step) -> None:
     if tool is None:
         await _unknown(session, unit, run.attempt, intent["tool"], "its tool is no longer registered")
     elif run.resend or tool.effect in ("idempotent", "transactional"):
-        attempt = run.attempt + 1
-        await session.record("intent", unit, attempt, body=intent, wait=True)
-        await _call(session, unit, step, tool, intent["args"], intent["key"], attempt)
+        doubted = tool.effect == "idempotent"
+        number, degraded = run.attempt + 1, intent.get("degraded")
+        await _intend(session, unit, number, intent)
+        await _call(session, Attempt(unit, step, tool, intent["args"], intent["key"], number, degraded, doubted))
     elif tool.probe is not None:
         await _probe(session, unit, step, tool, intent)
     else:
         await _unknown(session, unit, run.attempt, tool.name, "the work stopped between its start and its result")
 
 
-async def _probe(session: Session, unit: str, step: Step, tool: Tool, intent: dict[str, Any]) -> None:
+async def _intend(session: Session, unit: str, number: int, intent: Mapping[str, Any]) -> None:
+    """Nothing of an effect happens before its intent is accepted, nor after this owner's time is up. From here on the
+    attempt is awaited, however the drive ends."""
+    session.acting.add(unit)
+    await session.record("intent", unit, number, body=intent, wait=True)
+    if not session.lease.alive(time.monotonic()):
+        raise StaleOwner(
+            f"the lease of run {session.head_run_id} could not be renewed in time, so that another worker may have "
+            f"taken it over; step {unit} was not started. `surestep resume` goes on with the run"
+        )
+
+
+async def _probe(session: Session, unit: str, step: Step, tool: Tool, intent: Mapping[str, Any]) -> None:
     """Ask the tool whether the effect with this key has happened; its result, or None if it has not."""
     run = session.fold.run(unit)
-    ctx, _ = _context(session, unit, step, tool, intent["key"], run.attempt)
-    found = await tool.ask_probe(intent["key"], ctx)
+    found = await tool.ask_probe(intent["key"], context(session, unit, step, tool, intent["key"], run.attempt))
     if isinstance(found, Failure):
         await _unknown(session, unit, run.attempt, tool.name, "and whether it has happened could not be found out")
     elif found is None:
@@ -89,113 +115,112 @@ async def _unknown(session: Session, unit: str, attempt: int, tool: str, why: st
     await record_failure(session, unit, failure)
 
 
-async def _call(
-    session: Session, unit: str, step: Step, tool: Tool, args: dict[str, JSON], key: str, attempt: int
-) -> None:
+async def _call(session: Session, attempt: Attempt) -> None:
     started = time.monotonic()
-    ctx, transaction = _context(session, unit, step, tool, key, attempt)
+    transaction = session.engine.connections.transaction() if attempt.tool.effect == "transactional" else None
+    ctx = context(session, attempt.unit, attempt.step, attempt.tool, attempt.key, attempt.number, transaction)
     try:
-        outcome = await call(tool, args, ctx, session.engine.ports, role=session.head.role)
-        if not isinstance(outcome, Success):
-            failure = outcome.failure.model_copy(update={"step_id": unit, "tool": tool.name, "attempt": attempt})
+        outcome = await call(attempt.tool, attempt.args, ctx, session.engine.ports, role=session.head.role)
+        if isinstance(outcome, CallFailure):
             if transaction is not None:
                 await transaction.abort()
-            await record_failure(session, unit, failure, raw=outcome.raw, elapsed_s=time.monotonic() - started)
+            await _failed(session, attempt, outcome, started)
         elif transaction is not None:
-            await _commit(session, unit, step, transaction, outcome.value, started)
+            await _commit(session, attempt, transaction, outcome.value, started)
         else:
-            await record_success(session, unit, step, outcome.value, started=started, degraded=outcome.degraded)
+            await _succeeded(session, attempt, outcome, started)
     finally:
         if transaction is not None:
             await transaction.abort()
 
 
+async def _succeeded(session: Session, attempt: Attempt, outcome: Success, started: float) -> None:
+    """An effect that came back has happened, even where its result is no success."""
+    degraded = outcome.degraded or attempt.degraded
+    happened = attempt.tool.effect != "read"
+    unit, step, value = attempt.unit, attempt.step, outcome.value
+    await record_success(session, unit, step, value, started=started, degraded=degraded, happened=happened)
+
+
+async def _failed(session: Session, attempt: Attempt, outcome: CallFailure, started: float) -> None:
+    code, message = _code(attempt, outcome), outcome.failure.message
+    if code == "UNKNOWN_OUTCOME" != outcome.failure.code:
+        message = f"{message}; it may have taken effect all the same"
+    failure = outcome.failure.model_copy(
+        update={
+            "code": code,
+            "message": message,
+            "step_id": attempt.unit,
+            "tool": attempt.tool.name,
+            "attempt": attempt.number,
+        }
+    )
+    await record_failure(session, attempt.unit, failure, raw=outcome.raw, elapsed_s=time.monotonic() - started)
+
+
+def _code(attempt: Attempt, outcome: CallFailure) -> str:
+    """A failure that leaves open whether the effect has happened is an unknown outcome, whatever else it is: the step
+    is frozen then. A call that was refused says nothing about the one before it. A read is never in doubt."""
+    code = outcome.failure.code
+    if attempt.tool.effect == "read":
+        return "UNAVAILABLE" if code == "UNKNOWN_OUTCOME" else code
+    refused_in_doubt = attempt.doubted and not outcome.called
+    return "UNKNOWN_OUTCOME" if outcome.in_doubt or refused_in_doubt else code
+
+
 async def _commit(
-    session: Session, unit: str, step: Step, transaction: GuardedTransaction, value: JSON, started: float
+    session: Session, attempt: Attempt, transaction: GuardedTransaction, value: JSON, started: float
 ) -> None:
     """The tool's own writes and its outcome row become real together, or not at all."""
-    if failure := criterion_failure(session, unit, step, value):
+    unit = attempt.unit
+    if failure := criterion_failure(session, unit, attempt.step, value):
         await transaction.abort()
         await record_failure(session, unit, failure, elapsed_s=time.monotonic() - started)
         return
-    body, carried = await outcome_body(session, unit, value, started=started)
-    attempt = session.fold.run(unit).attempt
-    row = session.row("outcome", unit, attempt, body, carried)
-    if not await _committed(session, transaction, row):
-        raise StaleOwner(f"another worker has taken run {session.head_run_id} over; nothing of this step was written")
-    session.fold.apply("outcome", unit, attempt, body)
-    session.accepted[unit] = _accepted()
-    announce(session, unit, step)
+    body, carried = await outcome_body(session, unit, value, started=started, degraded=attempt.degraded)
+    row = session.row("outcome", unit, attempt.number, body, carried)
+    if refusal := await _refusal_of_commit(session, transaction, row):
+        message = f"what {attempt.tool.name} wrote could not be committed, and none of it was: {refusal.message}"
+        failure = Failure(
+            code=refusal.code, message=message, step_id=unit, tool=attempt.tool.name, attempt=attempt.number
+        )
+        await record_failure(session, unit, failure, elapsed_s=time.monotonic() - started)
+        return
+    session.fold.apply("outcome", unit, attempt.number, body)
+    announce(session, unit, attempt.step)
 
 
-async def _committed(session: Session, transaction: GuardedTransaction, row: Row) -> bool:
-    """Whether the transaction and its row are stored. After a lost connection only the journal knows."""
+async def _refusal_of_commit(session: Session, transaction: GuardedTransaction, row: Row) -> ToolFailure | None:
+    """Why the transaction and its row are not stored; None if they are. After a lost connection only the journal
+    knows. Raises StaleOwner."""
+    import psycopg
+
     journal = session.engine.journal
     try:
-        return bool(await transaction.commit_with(*journal.statement_for(row)))
-    except ToolFailure:
-        return await journal.find(row.run_id, row.fence, row.n) is not None
-
-
-def _accepted() -> asyncio.Future[None]:
-    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    future.set_result(None)
-    return future
+        if not await transaction.commit_with(*journal.statement_for(row)):
+            raise StaleOwner(
+                f"another worker has taken run {row.run_id} over; nothing of step {row.step_id} was written"
+            )
+    except ToolFailure as refusal:
+        if await journal.find(row.run_id, row.fence, row.n) is not None:
+            return None
+        return ToolFailure("UNAVAILABLE", refusal.message) if refusal.code == "UNKNOWN_OUTCOME" else refusal
+    except psycopg.IntegrityError as error:  # a constraint that is checked at the commit
+        return ToolFailure("RULE_VIOLATED", f"it breaks a rule of the database: {error.diag.message_primary}")
+    return None
 
 
 async def _ancestors_accepted(session: Session, step: Step) -> None:
-    """An effect rests on results that are durable: each ancestor's row, by name."""
-    seen: set[str] = set()
+    """An effect rests on results that are durable: each ancestor's row, by name. What is known so is not asked again."""
+    known, found = session.durable_steps, set[str]()
     waiting = list(step.depends_on)
     while waiting:
         name = waiting.pop()
-        if name in seen:
+        if name in known or name in found:
             continue
-        seen.add(name)
+        found.add(name)
         waiting.extend(session.step(name).depends_on)
-        for unit in (name, *(f"{name}[{i}]" for i in range(len(session.fold.expansions.get(name, ()))))):
-            if (future := session.accepted.get(unit)) is not None and not future.done():
+        for unit in (name, *session.fold.children(name)):
+            if (future := session.accepted.get(unit)) is not None:
                 await asyncio.shield(future)
-
-
-def _context(
-    session: Session, unit: str, step: Step, tool: Tool, key: str, attempt: int
-) -> tuple[ToolContext, GuardedTransaction | None]:
-    engine = session.engine
-    transaction = engine.connections.transaction() if tool.effect == "transactional" else None
-    head = session.head
-    seconds = step.timeout_s or max(STEP_SECONDS, tool.spec.timeout_s)
-    limit = head.limits.max_wall_s
-    if limit is not None:
-        seconds = min(seconds, max(0.0, limit - session.elapsed_s()))
-
-    def progress(fraction: float | None, message: str) -> None:
-        session.emit(
-            Event(kind="progress", step_id=unit, tool=tool.name, fraction=fraction, message=message, attempt=attempt)
-        )
-
-    ctx = ToolContext(
-        run_id=head.run_id,
-        step_id=unit,
-        attempt=attempt,
-        idempotency_key=key,
-        deadline=time.monotonic() + seconds,
-        files=FileScope({name: Path(file.path) for name, file in head.files.items()}, Path(head.output_folder)),
-        connection=transaction or engine.connections.read_only(),
-        external=engine.connections.external,
-        progress=_on_loop(progress),
-    )
-    return ctx, transaction
-
-
-def _on_loop(progress: Any) -> Any:
-    """Progress may be told from a worker thread; the stream is the event loop's."""
-    loop = asyncio.get_running_loop()
-
-    def tell(fraction: float | None, message: str) -> None:
-        try:
-            loop.call_soon_threadsafe(progress, fraction, message)
-        except RuntimeError:  # the loop has closed: nobody is listening any more
-            return
-
-    return tell
+    known |= found

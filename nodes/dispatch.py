@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nodes.answers import take_decisions
-from nodes.state import AgentState
+from nodes.answers import edited_draft, take_decisions
+from nodes.state import AgentState, Drafted
+from nodes.validate import revise
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -13,12 +14,25 @@ if TYPE_CHECKING:
 
 async def dispatch(state: AgentState, session: Session) -> dict[str, Any]:
     """Run while anything can; ask a person only when nothing runs and nothing is ready; else finish."""
-    if session.fold.asked:
-        await take_decisions(session)
-    if session.decision_needed or not session.scheduling().idle:
-        return {"edge": "run", "status": "running"}
-    if session.fold.asked:
-        await session.record("paused", body={"wall_s": round(session.elapsed_s(), 3)})
-        await session.set_status("paused")
-        return {"edge": "human_interrupt", "status": "paused"}
-    return {"edge": "finish"}
+    while True:
+        if session.fold.asked:
+            await take_decisions(session)
+        if session.fold.edits:  # decided while other steps ran, or before the process died
+            draft = edited_draft(session.plan, session.fold.edits)
+            await revise(session, Drafted(draft=draft, source="human", template=session.plan.template))
+        if session.cancelled:
+            return {"edge": "finish"}
+        if session.decision_needed or not session.scheduling().idle:
+            await session.stands("running")
+            return {"edge": "run", "status": "running"}
+        if not session.fold.asked:
+            return {"edge": "finish"}
+        if await _paused(session):
+            return {"edge": "human_interrupt", "status": "paused"}
+
+
+async def _paused(session: Session) -> bool:
+    """Let the run go, unless one of its questions was answered in the meantime: then it goes on by itself."""
+    await session.record("paused", body={"wall_s": round(session.elapsed_s(), 3)})
+    await session.stands("paused")
+    return await session.let_go(unless_decided=list(session.fold.asked))

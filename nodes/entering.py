@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -20,7 +21,7 @@ from nodes.inbox import entry, goal_text, taken
 from nodes.inputs import declared_inputs
 from nodes.session import Session
 from nodes.state import AgentState, Context, RunHead
-from plans.errors import InvalidInput
+from plans.errors import InvalidInput, SurestepError
 from plans.goals import check_goal
 from plans.limits import Limits
 
@@ -78,7 +79,8 @@ async def _driven(
         update |= session.snapshot(state)
         await session.flush()
     except BaseException:
-        await engine.close_session(run_id)
+        with suppress(SurestepError):  # what went wrong first is what is told
+            await engine.close_session(run_id)
         raise
     if update.get("edge") == "human_interrupt" or session.fold.finished is not None:
         await engine.close_session(run_id)

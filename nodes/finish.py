@@ -27,15 +27,16 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
     """The end of a run, or of this stretch of it: status, answer, failures, and where the report is."""
     if session.fold.finished is not None:  # the process died after this node had decided
         return _update(state, session, session.fold.finished)
-    if session.scheduler is not None:
+    if session.cancelled:
+        await session.scheduling().stop()
+    elif session.scheduler is not None:
         await session.scheduler.settle()
     failures = _failures(state, session)
     status = _status(session, failures)
     values = await _values(session)
     planned = await _planned_answer(session) if status == "done" else None
     answer = _answer(session, status, failures, planned or (_readable(values[-1]) if values else "done"))
-    report = next(        (v["report_html"] for v in reversed(values) if isinstance(v, dict) and v.get("report_html")), None
-    )
+    report = next((v["report_html"] for v in reversed(values) if isinstance(v, dict) and v.get("report_html")), None)
     body = {
         "status": status,
         "answer": answer,
@@ -59,6 +60,11 @@ def _update(state: AgentState, session: Session, body: Mapping[str, Any]) -> dic
 def _failures(state: AgentState, session: Session) -> list[Failure]:
     """What failed for good, planning first. A failure that a retry, fallback or replan has mended is none."""
     found = [run.failure for run in session.fold.steps.values() if run.failure and run.status in ("failed", "running")]
+    found += [
+        Failure(code=verdict.code, message=verdict.reason)
+        for verdict in session.fold.queue
+        if verdict.verdict == "finish" and not verdict.step_id
+    ]
     if state.get("edge") != "give_up":
         return found
     errors = errors_among(state.get("faults") or [])
@@ -69,6 +75,8 @@ def _failures(state: AgentState, session: Session) -> list[Failure]:
 
 
 def _status(session: Session, failures: list[Failure]) -> RunStatus:
+    if session.cancelled:
+        return "cancelled"
     if any(failure.class_ == "limit" for failure in failures):
         return "limited"
     if session.fold.plan is None or any(verdict.verdict == "finish" for verdict in session.fold.queue):
@@ -103,7 +111,7 @@ def _answer(session: Session, status: RunStatus, failures: list[Failure], text: 
 
 
 async def _planned_answer(session: Session) -> str | None:
-    """The plan's own answer, with what its references stand for; None if it has none or one finds nothing."""
+    """The plan's own answer, with what its references stand for, line by line; None if nothing of it is left."""
     template = session.plan.answer
     if template is None:
         return None
@@ -111,8 +119,14 @@ async def _planned_answer(session: Session) -> str | None:
     for reference in references_in(template):
         if session.fold.run(reference.name).output is not None:
             named[reference.name] = await session.value(reference.name)
+    lines = [line for text in template.split("\n") if (line := _line(text, named)) is not None]
+    return "\n".join(lines) or None
+
+
+def _line(text: str, named: dict[str, JSON]) -> str | None:
+    """A line of the planned answer; None where a reference in it finds nothing, as when its step was skipped."""
     try:
-        return as_text(resolve(template, named.__getitem__))
+        return as_text(resolve(text, named.__getitem__))
     except UnresolvedReference:
         return None
 

@@ -7,24 +7,33 @@ skipped or runs with what there is, `admit` says.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Container
 
-from nodes.fold import RunFold, StepRun, base_id
+from nodes.fold import RunFold
+from nodes.step_run import StepRun, base_id
 from plans.plan import Plan
 from plans.schedule import dependents_of, edges_of, remaining_path
 
+_PENDING = StepRun()
+
 
 class Frontier:
-    """The ready step runs of one plan revision. Building it is linear; each settled step costs its dependents."""
+    """The ready step runs of one plan revision. Building it is linear; each settled step costs its dependents.
 
-    def __init__(self, plan: Plan, fold: RunFold) -> None:
+    `in_flight` names those that have started: of a read that runs the picture knows nothing before it ends.
+    """
+
+    def __init__(self, plan: Plan, fold: RunFold, in_flight: Container[str] = ()) -> None:
         self._fold = fold
+        self._in_flight = in_flight
         self._edges = edges_of(plan.steps)
         self._dependents = dependents_of(self._edges)
         self._remaining = remaining_path(self._edges)
         self._position = {step.id: place for place, step in enumerate(plan.steps)}
         self._resolved = {step_id for step_id in self._edges if fold.is_over(step_id)}
         self._waiting = {s: sum(d not in self._resolved for d in needed) for s, needed in self._edges.items()}
-        self._heap: list[tuple[float, int, str]] = []
+        self._ready: list[tuple[float, int, str]] = []
+        self._timed: list[tuple[float, str]] = []
         self._queued: set[str] = set()
         self.parked: set[str] = {request.step_id for request in fold.asked.values() if request.kind == "risk"}
         for step_id, waiting in self._waiting.items():
@@ -36,33 +45,35 @@ class Frontier:
 
     def push(self, unit: str) -> None:
         """Let a step run ask to start, if it still may; more than once does no harm."""
-        if unit not in self._queued and self._may_start(unit):
-            step_id = base_id(unit)
-            heapq.heappush(self._heap, (-self._remaining[step_id], self._position[step_id], unit))
-            self._queued.add(unit)
+        if unit in self._queued or not self._may_start(unit):
+            return
+        self._queued.add(unit)
+        not_before = self._fold.steps.get(unit, _PENDING).not_before
+        if not_before is None:
+            self._push_ready(unit)
+        else:
+            heapq.heappush(self._timed, (not_before, unit))
 
     def pop(self, now: float) -> str | None:
         """The most urgent step run that may start at this wall time; None if there is none."""
-        later: list[tuple[float, int, str]] = []
-        found = None
-        while self._heap and found is None:
-            entry = heapq.heappop(self._heap)
-            unit = entry[2]
-            if not self._may_start(unit):
-                self._queued.discard(unit)
-            elif (self._fold.run(unit).not_before or 0.0) > now:
-                later.append(entry)
-            else:
-                self._queued.discard(unit)
-                found = unit
-        for entry in later:
-            heapq.heappush(self._heap, entry)
-        return found
+        while self._timed and self._timed[0][0] <= now:
+            self._push_ready(heapq.heappop(self._timed)[1])
+        while self._ready:
+            unit = heapq.heappop(self._ready)[2]
+            self._queued.discard(unit)
+            if self._may_start(unit):
+                return unit
+        return None
 
     def next_at(self) -> float | None:
         """The earliest wall time at which a waiting step run may start; None if none waits."""
-        times = [self._fold.run(unit).not_before or 0.0 for _, _, unit in self._heap if self._may_start(unit)]
-        return min(times, default=None)
+        while self._ready and not self._may_start(self._ready[0][2]):
+            self._queued.discard(heapq.heappop(self._ready)[2])
+        if self._ready:
+            return 0.0
+        while self._timed and not self._may_start(self._timed[0][1]):
+            self._queued.discard(heapq.heappop(self._timed)[1])
+        return self._timed[0][0] if self._timed else None
 
     def resolved(self, step_id: str) -> None:
         """A step is settled for good: its dependents may be ready now."""
@@ -74,11 +85,16 @@ class Frontier:
             if self._waiting[dependent] == 0:
                 self.push(dependent)
 
+    def _push_ready(self, unit: str) -> None:
+        step_id = base_id(unit)
+        heapq.heappush(self._ready, (-self._remaining[step_id], self._position[step_id], unit))
+
     def _may_start(self, unit: str) -> bool:
+        if unit in self._in_flight:
+            return False
         run = self._fold.steps.get(unit, _PENDING)
         if run.status == "pending":
-            return self._waiting.get(base_id(unit), 1) == 0 and unit not in self.parked
+            step_id = base_id(unit)
+            is_due = self._waiting.get(step_id, 1) == 0 and unit not in self.parked
+            return is_due and (unit == step_id or self._fold.status(step_id) == "running")
         return run.status == "running" and run.in_doubt is not None and not (run.failure and not run.resend)
-
-
-_PENDING = StepRun()

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from langchain_core.messages import HumanMessage
 
 from nodes.state import OPEN
+from plans.limits import Usage
+from plans.values import sha256_of
 
 Entry = Literal["new_goal", "instruction", "continue"]
 
@@ -25,6 +27,14 @@ def goal_text(state: Mapping[str, Any]) -> str | None:
         return str(goal)
     message = _last_human(state)
     return None if message is None or message.id == state.get("seen_message") else message_text(message)
+
+
+def instruction_id(state: Mapping[str, Any], text: str) -> str:
+    """Names one sending of an instruction: by its message or its request, else by when in the run it came."""
+    message = _last_human(state)
+    if not state.get("goal") and message is not None and message.id:
+        return message.id
+    return sha256_of([text, state.get("request_id"), (state.get("usage") or Usage()).model_dump()])[:24]
 
 
 new_instruction = goal_text

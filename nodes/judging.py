@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from nodes.journaled_model import JournaledModel
 from nodes.judge import judge, values_for
+from nodes.missing import note, without
 from nodes.model_errors import ModelFailed
 from nodes.recording import record_failure, record_success
+from nodes.step_run import child_index
 from plans.failure import Failure
 from plans.plan import Step
-from plans.references import UnresolvedReference
-from plans.values import JSON
+from plans.references import UnresolvedReference, references_in
+from plans.values import JSON, sha256_of
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -30,15 +32,33 @@ async def call_model(
         await _failed(session, unit, attempt, "MODEL_NOT_CONFIGURED", "this step needs a model; set SURESTEP_MODEL")
         return
     try:
-        values = values_for(step, {name: value for name, value in named.items() if name not in missing})
-        journaled = JournaledModel(session, model, f"step:{unit}:{attempt}")
+        journaled = JournaledModel(session, model, _question(session, unit, step, attempt))
+        values = _values(step, named, missing)
         judgement = await judge(journaled, step, values, goal=session.head.goal, missing=missing)
     except UnresolvedReference as error:
         await _failed(session, unit, attempt, "UNRESOLVED_REFERENCE", str(error))
     except ModelFailed as error:
         await _failed(session, unit, attempt, error.code, str(error), error.delay_s)
     else:
-        await record_success(session, unit, step, judgement.value, started=started)
+        await record_success(session, unit, step, judgement.value, started=started, degraded=note(missing))
+
+
+def _question(session: Session, unit: str, step: Step, attempt: int) -> str:
+    """Names the question by step run and attempt, and by what the step is: redefined, it is another question."""
+    index = child_index(unit)
+    element = None if index is None else session.fold.expansions[step.id][index]
+    return f"step:{unit}:{attempt}:{sha256_of([step.model_dump(mode='json'), element])[:12]}"
+
+
+def _values(step: Step, named: Mapping[str, JSON], missing: tuple[str, ...]) -> dict[str, JSON]:
+    """What the model sees by reference; what is missing stands there as null."""
+    present = {name: value for name, value in named.items() if name not in missing}
+    written = [step.instruction, step.args]
+    readable = step.model_copy(
+        update={"instruction": str(without(step.instruction, missing)), "args": without(step.args, missing)}
+    )
+    absent = {str(reference): None for reference in references_in(written) if reference.name in missing}
+    return absent | values_for(readable, present)
 
 
 async def _failed(

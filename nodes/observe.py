@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from nodes.asking import record_request
 from nodes.events import Event
-from nodes.fold import base_id
-from nodes.inbox import new_instruction, taken
+from nodes.inbox import instruction_id, new_instruction, taken
 from nodes.state import AgentState, Planning, Verdict
+from nodes.step_run import base_id
 from nodes.verdicts import Standing, decide, most_severe
 from plans.failure import Failure
 from plans.moves import SETTLED
@@ -46,14 +46,12 @@ async def _instruction(state: AgentState, session: Session) -> dict[str, Any]:
             Event(kind="notice", message="a new instruction needs a model; set SURESTEP_MODEL. The run goes on.")
         )
         return taken(state)
-    verdict = Verdict(
-        verdict="global_replan",
-        step_id="",
-        attempt=len(session.fold.instructions) + 1,
-        code="NEW_INSTRUCTION",
-        reason=text,
-    )
-    await session.record("verdict", body={"verdict": verdict.model_dump()})
+    named = instruction_id(state, text)
+    if named in session.fold.instructions:  # the process died after it was recorded
+        return taken(state)
+    number = len(session.fold.instructions) + 1
+    verdict = Verdict(verdict="global_replan", step_id="", attempt=-number, code="NEW_INSTRUCTION", reason=text)
+    await session.record("verdict", body={"verdict": verdict.model_dump(), "instruction": named})
     return taken(state)
 
 

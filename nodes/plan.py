@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from nodes.fold import base_id
 from nodes.journaled_model import JournaledModel
 from nodes.model_errors import ModelFailed
 from nodes.offered import finished_steps, offered_tools, prompt_inputs
 from nodes.planner import draft_plan, keeping
 from nodes.state import AgentState, Drafted, Planning
+from nodes.step_run import base_id
 from nodes.templates import Filled, choose, match
 from plans.errors import ModelNotConfigured, UsageError
 from plans.failure import Failure
@@ -92,13 +92,12 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
 
 def _goal(session: Session) -> str:
     """The goal with the instructions that came later."""
-    return "\n".join((session.head.goal, *session.fold.instructions))
+    return "\n".join((session.head.goal, *session.fold.instructions.values()))
 
 
 def _failure(session: Session, planning: Planning) -> Failure | None:
-    if planning.instruction is not None:
-        return Failure(code="NEW_INSTRUCTION", message=planning.instruction)
     if planning.step_id is None:
-        return None
+        asking = next((verdict for verdict in session.fold.queue if verdict.key == planning.trigger), None)
+        return Failure(code=asking.code, message=asking.reason) if asking else None
     run = session.fold.steps.get(planning.step_id) or session.fold.steps.get(base_id(planning.step_id))
     return run.failure if run else None

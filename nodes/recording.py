@@ -6,32 +6,30 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from nodes.events import Event
-from nodes.fold import base_id
+from nodes.step_run import base_id
 from plans.expressions import InvalidExpression, holds
 from plans.failure import Failure
 from plans.plan import Step
-from plans.values import JSON, unclean
+from plans.values import JSON
 
 if TYPE_CHECKING:
     from nodes.session import Session
 
 
 def criterion_failure(session: Session, unit: str, step: Step, value: JSON) -> Failure | None:
-    """Why a result is no success after all: the step's own criterion is false, or it cannot be stored."""
-    attempt = session.fold.run(unit).attempt
-    attempt += session.fold.run(unit).in_doubt is None
-    if problem := next(unclean(value), None):
-        message = f"the result cannot be stored: {problem[1]}"
-        return Failure(code="OUTPUT_INVALID", message=message, step_id=unit, tool=step.tool, attempt=attempt)
-    if step.success_when is None:
+    """Why a result is no success after all: the step's own criterion is false. Each child of a `for_each` step is
+    judged by it, and their list is not."""
+    if step.success_when is None or unit in session.fold.expansions:
         return None
+    run = session.fold.run(unit)
     try:
         if holds(step.success_when, value):
             return None
-        message = f"the step did not succeed: {step.success_when} is false of its result"
+        message = f"step {unit} did not succeed: {step.success_when} is false of its result"
     except InvalidExpression as error:
-        message = f"the step's criterion cannot be judged: {error}"
-    return Failure(code="CRITERION_FALSE", message=message, step_id=unit, tool=step.tool, attempt=attempt)
+        message = f"the criterion of step {unit} cannot be judged: {error}"
+    attempt = run.attempt + (run.in_doubt is None)
+    return Failure(code="CRITERION_FALSE", message=message, step_id=unit, tool=run.tool or step.tool, attempt=attempt)
 
 
 async def outcome_body(
@@ -48,17 +46,28 @@ async def outcome_body(
         },
         "elapsed_s": round(time.monotonic() - started, 6),
     }
-    if note := degraded or session.fold.run(unit).degraded:
-        body["degraded"] = note
+    notes = [note for note in (session.fold.run(unit).degraded, degraded) if note]
+    if notes:
+        body["degraded"] = " and ".join(dict.fromkeys(notes))
     return body, carried
 
 
 async def record_success(
-    session: Session, unit: str, step: Step, value: JSON, *, started: float, degraded: str | None = None
+    session: Session,
+    unit: str,
+    step: Step,
+    value: JSON,
+    *,
+    started: float,
+    degraded: str | None = None,
+    happened: bool = False,
 ) -> None:
-    """Store a result and its outcome row; dependents may start at once, effects among them wait for the row."""
+    """Store a result and its outcome row; dependents may start at once, effects among them wait for the row.
+
+    `happened` says that the world has changed, whether or not the result is a success.
+    """
     if failure := criterion_failure(session, unit, step, value):
-        await record_failure(session, unit, failure, elapsed_s=time.monotonic() - started)
+        await record_failure(session, unit, failure, elapsed_s=time.monotonic() - started, happened=happened)
         return
     body, carried = await outcome_body(session, unit, value, started=started, degraded=degraded)
     run = session.fold.run(unit)
@@ -68,14 +77,22 @@ async def record_success(
 
 
 async def record_failure(
-    session: Session, unit: str, failure: Failure, *, raw: str | None = None, elapsed_s: float = 0.0
+    session: Session,
+    unit: str,
+    failure: Failure,
+    *,
+    raw: str | None = None,
+    elapsed_s: float = 0.0,
+    happened: bool = False,
 ) -> None:
     """Write a failure down; its raw text goes into an artifact and nowhere else."""
     if raw:
         artifact = await session.engine.artifacts.put(session.head_run_id, raw.encode("utf-8", "replace"), "text/plain")
         failure = failure.model_copy(update={"raw_ref": artifact.output_ref})
     kind = "unknown" if failure.code == "UNKNOWN_OUTCOME" else "outcome"
-    body = {"failure": failure.model_dump(), "elapsed_s": round(elapsed_s, 6)}
+    body: dict[str, Any] = {"failure": failure.model_dump(), "elapsed_s": round(elapsed_s, 6)}
+    if happened:
+        body["happened"] = True
     await session.record(kind, unit, failure.attempt, body=body)
     announce(session, unit, session.step(base_id(unit)))
 

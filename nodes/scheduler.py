@@ -10,13 +10,18 @@ import asyncio
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from nodes.answers import take_decisions
 from nodes.attempt import gather, run_unit
-from nodes.fold import base_id
 from nodes.frontier import Frontier
+from nodes.step_run import base_id
 from plans.plan import Plan
 
 if TYPE_CHECKING:
     from nodes.session import Session
+
+
+DECISIONS_EVERY_S = 1.0
+"""How often the table of approvals is looked at while something runs and somebody is asked."""
 
 
 class Scheduler:
@@ -30,13 +35,14 @@ class Scheduler:
         self._open: dict[str, set[str]] = {}
         self._wake = asyncio.Event()
         self._broken: list[BaseException] = []
+        self._stopping = False
 
     @property
     def frontier(self) -> Frontier:
         """The ready step runs of the current revision."""
         if self._frontier is None or self._plan is not self.session.plan:
             self._plan = self.session.plan
-            self._frontier = Frontier(self._plan, self.session.fold)
+            self._frontier = Frontier(self._plan, self.session.fold, self.tasks)
             self._open = {}
             for step_id, elements in self.session.fold.expansions.items():
                 self.expanded(step_id, len(elements))
@@ -72,6 +78,14 @@ class Scheduler:
         self.frontier.parked.discard(unit)
         self.moved(unit)
 
+    def replaced_by(self, plan: Plan) -> None:
+        """A new revision is about to count: reads of steps that it drops or changes end here, and give no result."""
+        now = {step.id: step for step in plan.steps}
+        for unit, task in self.tasks.items():
+            step_id = base_id(unit)
+            if unit not in self.session.acting and now.get(step_id) != self.session.step(step_id):
+                task.cancel()
+
     @property
     def idle(self) -> bool:
         """Whether nothing runs, nothing is ready and nothing waits for its time."""
@@ -81,7 +95,7 @@ class Scheduler:
         """Start and collect until a decision is needed or nothing is left to run."""
         while True:
             self._raise_if_broken()
-            if self.session.decision_needed:
+            if self.session.decision_needed or self.session.fold.edits or self.session.cancelled:
                 return
             self._start_ready()
             if self.idle:
@@ -100,9 +114,9 @@ class Scheduler:
         self.tasks.pop(unit, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._broken.append(error)
-        elif not task.cancelled() and unit in self.session.fold.expansions and not self.session.fold.is_over(unit):
+        elif not self._stopping and unit in self.session.fold.expansions and not self.session.fold.is_over(unit):
             self.expanded(unit, len(self.session.fold.expansions[unit]))
-        elif not task.cancelled():
+        elif not self._stopping:
             self.moved(unit)
         self._wake.set()
 
@@ -119,13 +133,18 @@ class Scheduler:
     async def _something(self) -> None:
         """Wait until something has ended, or the next waiting step run's time has come."""
         self._wake.clear()
-        due = self.frontier.next_at() if len(self.tasks) < self.session.head.limits.concurrency else None
-        timeout = None if due is None else max(0.0, due - self.session.engine.clock.wall())
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(self._longest_wait_s()):
                 await self._wake.wait()
         except TimeoutError:
-            return
+            if self.session.fold.asked:
+                await take_decisions(self.session)
+
+    def _longest_wait_s(self) -> float | None:
+        """Until the next waiting step run's time, or the next look at what people have decided."""
+        due = self.frontier.next_at() if len(self.tasks) < self.session.head.limits.concurrency else None
+        waits = [] if due is None else [max(0.0, due - self.session.engine.clock.wall())]
+        return min([*waits, DECISIONS_EVERY_S] if self.session.fold.asked else waits, default=None)
 
     def _raise_if_broken(self) -> None:
         """A bug or a lost lease in a step's task is the node's to raise: nothing is swallowed."""
@@ -141,9 +160,9 @@ class Scheduler:
 
     async def stop(self) -> None:
         """End what is in flight: reads are cancelled, effects that have begun are awaited to their deadline."""
+        self._stopping = True
         for unit, task in list(self.tasks.items()):
-            run = self.session.fold.steps.get(unit)
-            if run is None or run.in_doubt is None:
+            if unit not in self.session.acting:
                 task.cancel()
         if self.tasks:
             await asyncio.wait(list(self.tasks.values()))

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,10 @@ from checkpoints.artifacts import Artifact
 from checkpoints.journal import Row
 from checkpoints.leases import Lease
 from nodes.events import Event
-from nodes.fold import Output, RunFold, fold
+from nodes.fold import RunFold, fold
+from nodes.reopening import look_at_inputs
 from nodes.state import STATE_VERSION, RunHead, RunStatus
+from nodes.step_run import Output
 from plans.errors import SurestepError
 from plans.plan import Plan, Step
 from plans.values import JSON
@@ -34,7 +36,11 @@ Writer = Callable[[Any], None]
 
 @dataclass
 class Session:
-    """The live side of one run. Everything it tells the fold it has also handed to the journal, in the same order."""
+    """The live side of one run. Everything it tells the fold it has also handed to the journal, in the same order.
+
+    `acting` names step runs that are having an effect, `starting`, by effect, those that are about to; `durable_steps`
+    are known to rest on accepted rows only, themselves included.
+    """
 
     engine: Engine
     lease: Lease
@@ -44,10 +50,16 @@ class Session:
     writer: Writer | None = None
     config: Any = None
     accepted: dict[str, asyncio.Future[None]] = field(default_factory=dict)
+    acting: set[str] = field(default_factory=set)
+    starting: dict[str, str] = field(default_factory=dict)
+    durable_steps: set[str] = field(default_factory=set)
     scheduler: Scheduler | None = None
     _values: OrderedDict[str, tuple[JSON, int]] = field(default_factory=OrderedDict)
     _kept: int = 0
     _steps: tuple[Plan | None, dict[str, Step]] = (None, {})
+    _elements: dict[str, tuple[Step, list[JSON]]] = field(default_factory=dict)
+    _status: RunStatus | None = None
+    _let_go: bool = False
 
     @classmethod
     async def open(cls, engine: Engine, run_id: str) -> Session:
@@ -62,6 +74,8 @@ class Session:
                 if record is None:
                     raise SurestepError(f"the run {run_id} has no stored request; start the goal again")
                 await session.record("run", body={"head": record.input})
+            elif picture.finished is None:
+                await look_at_inputs(session)
         except BaseException:
             await engine.leases.release(lease)
             raise
@@ -78,6 +92,11 @@ class Session:
     def approve(self) -> str:
         """Whether people are asked in this drive: "ask", or "all" or "none" where its caller has said so."""
         return self.engine.approve.get(self.head_run_id, self.head.approve)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody has asked to cancel the run."""
+        return self.lease.cancel.is_set() or self.engine.journal.cancel_requested(self.head_run_id)
 
     @property
     def decision_needed(self) -> bool:
@@ -104,6 +123,19 @@ class Session:
         if self._steps[0] is not self.plan:
             self._steps = (self.plan, {step.id: step for step in self.plan.steps})
         return self._steps[1][step_id]
+
+    def elements(self, step: Step, compute: Callable[[], list[JSON]]) -> list[JSON]:
+        """The list that a `for_each` step goes over, computed once per definition of the step."""
+        known = self._elements.get(step.id)
+        if known is None or known[0] is not step:
+            known = self._elements[step.id] = (step, compute())
+        return known[1]
+
+    def ended(self, unit: str) -> None:
+        """This step run's attempt is over, however it ended."""
+        self.acting.discard(unit)
+        for effect in [effect for effect, by in self.starting.items() if by == unit]:
+            del self.starting[effect]
 
     async def record(
         self,
@@ -212,11 +244,25 @@ class Session:
         """Write the run's status where it can be listed; refused if the lease was lost."""
         await self.engine.runs.set_status(self.head_run_id, self.lease.fence, status, dict(summary or {}))
 
+    async def stands(self, status: RunStatus) -> None:
+        """Write the run's status if it is another than before."""
+        if status != self._status:
+            await self.set_status(status)
+            self._status = status
+
+    async def let_go(self, *, unless_decided: Sequence[str]) -> bool:
+        """Stop owning a run that waits for people, once all it knows is durable; False if one of them has decided."""
+        await self.flush()
+        self._let_go = await self.engine.leases.release(self.lease, unless_decided=unless_decided)
+        return self._let_go
+
     async def close(self) -> None:
         """End this drive: no new starts, reads cancelled, effects awaited, journal flushed, lease let go."""
         try:
             if self.scheduler is not None:
                 await self.scheduler.stop()
+            if self.fold.finished is None and not self._let_go:
+                await self.record("elapsed", body={"wall_s": round(self.elapsed_s(), 3)})
             await self.flush()
         finally:
             self.engine.journal.forget(self.head_run_id)

@@ -71,8 +71,8 @@ class Verdict(_Frozen):
 
     @property
     def key(self) -> str:
-        """Names the outcome this verdict is about."""
-        return f"{self.step_id}#{self.attempt}"
+        """Names the outcome this verdict is about; one about the run as a whole is named by its code."""
+        return f"{self.step_id or self.code}#{self.attempt}"
 
 
 class Planning(_Frozen):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from nodes.events import Event
-from nodes.fold import base_id
 from nodes.state import AgentState, Drafted, Planning
+from nodes.step_run import base_id
 from plans.faults import Fault, errors_among
 from plans.lint import build_plan, lint
 from plans.plan import Plan, PlanDraft
@@ -23,19 +23,51 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
     """Ready, or back to whoever wrote the draft while tries are left, or an honest end."""
     drafted = state.get("drafted") or Drafted()
     planning = state.get("planning") or Planning()
+    if drafted.source == "human" and session.fold.plan is not None:
+        faults = await revise(session, drafted)
+        return {"drafted": None, "faults": faults, "planning": Planning(), "edge": "ready"}
+    drafted = _with_kept_steps(session, drafted)
     faults = [*drafted.faults, *_found(session, drafted, planning)]
     errors = errors_among(faults)
     if drafted.draft is not None and not errors:
         await _store(session, drafted, drafted.draft, planning, faults)
         return {"drafted": None, "faults": faults, "planning": Planning(), "edge": "ready"}
-    if drafted.source == "human" and session.fold.plan is not None:
-        session.emit(Event(kind="notice", message=f"the edit is not used: {'; '.join(map(str, errors))}"))
-        return {"drafted": None, "faults": faults, "planning": Planning(), "edge": "ready"}
     return {"drafted": None, "faults": faults, **_again(session, drafted, planning, errors)}
 
 
+async def revise(session: Session, drafted: Drafted) -> list[Fault]:
+    """Make a person's edit the next revision; one that cannot be a plan is not used, and the step asks anew."""
+    planning = Planning()
+    faults = _found(session, drafted, planning)
+    if drafted.draft is not None and not (errors := errors_among(faults)):
+        await _store(session, drafted, drafted.draft, planning, faults)
+        return faults
+    for unit in list(session.fold.edits):
+        await session.record("edit_refused", unit, body={})
+        session.scheduling().moved(unit)
+    session.emit(Event(kind="notice", message=f"the edit is not used: {'; '.join(map(str, errors))}"))
+    return faults
+
+
+def _with_kept_steps(session: Session, drafted: Drafted) -> Drafted:
+    """A plan written anew, with what has finished since its author looked."""
+    if drafted.source != "global_replan" or drafted.draft is None or _same(session.fold.plan, drafted.draft):
+        return drafted
+    ids = {step.id for step in drafted.draft.steps}
+    since = [step for step in session.plan.draft.steps if step.id not in ids and _is_kept(session, step.id)]
+    if not since:
+        return drafted
+    return drafted.model_copy(
+        update={"draft": drafted.draft.model_copy(update={"steps": (*since, *drafted.draft.steps)})}
+    )
+
+
+def _is_kept(session: Session, step_id: str) -> bool:
+    return session.fold.status(step_id) in ("running", "done", "skipped")
+
+
 def _found(session: Session, drafted: Drafted, planning: Planning) -> list[Fault]:
-    if drafted.draft is None or (planning.purpose == "first" and _same(session.fold.plan, drafted.draft)):
+    if drafted.draft is None or _stored_already(session, drafted.draft, planning):
         return []
     head = session.head
     found = lint(drafted.draft, session.engine.registry, inputs=tuple(head.input_values()), limits=head.limits)
@@ -44,6 +76,16 @@ def _found(session: Session, drafted: Drafted, planning: Planning) -> list[Fault
 
 def _same(stored: Plan | None, draft: PlanDraft) -> bool:
     return stored is not None and stored.draft == draft
+
+
+def _stored_already(session: Session, draft: PlanDraft, planning: Planning) -> bool:
+    """Whether this draft is the current revision, and has been made it by what this planning is about."""
+    return _same(session.fold.plan, draft) and is_answered(session, planning)
+
+
+def is_answered(session: Session, planning: Planning) -> bool:
+    """Whether the current revision answers what this planning is about: then the process died after it was stored."""
+    return session.fold.plan is not None and all(verdict.key != planning.trigger for verdict in session.fold.queue)
 
 
 def _changed_kept_steps(session: Session, draft: PlanDraft) -> list[Fault]:
@@ -76,7 +118,7 @@ def _no_progress(session: Session, draft: PlanDraft, planning: Planning) -> list
 
 async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning: Planning, faults: list[Fault]) -> None:
     before = session.fold.plan
-    if _same(before, draft) and planning.purpose == "first":
+    if _stored_already(session, draft, planning):
         return
     plan = build_plan(
         draft,
@@ -96,23 +138,23 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         "repaired": drafted.repaired,
         "warnings": [fault.model_dump() for fault in faults],
     }
+    outdated = _outdated(session, before, plan)
+    if before is not None:
+        session.scheduling().replaced_by(plan)
     await session.record("plan", body=body)
-    await _withdraw_outdated(session, before)
+    await session.engine.approvals.withdraw(outdated)
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
 
 
-async def _withdraw_outdated(session: Session, before: Plan | None) -> None:
-    """A question about a step that is gone, or is another step now, is not asked any more."""
+def _outdated(session: Session, before: Plan | None, plan: Plan) -> list[str]:
+    """Questions about a step that is gone, or is another step now: they are not asked any more."""
     old = {step.id: step for step in before.steps} if before else {}
-    now = {step.id: step for step in session.plan.steps}
-    outdated = [
+    now = {step.id: step for step in plan.steps}
+    return [
         approval_id
         for approval_id, request in session.fold.asked.items()
         if old.get(base_id(request.step_id)) != now.get(base_id(request.step_id))
     ]
-    if outdated:
-        await session.engine.approvals.withdraw(outdated)
-        await session.record("withdrawn", body={"approval_ids": outdated})
 
 
 def _again(session: Session, drafted: Drafted, planning: Planning, errors: list[Fault]) -> dict[str, Any]:

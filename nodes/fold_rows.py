@@ -1,0 +1,268 @@
+"""Every kind of journal row, and what it changes in the picture of a run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from nodes.state import InputFile, RunHead, Verdict
+from nodes.step_run import Output, StepRun, base_id
+from plans.decisions import ApprovalRequest
+from plans.failure import Failure
+from plans.plan import Plan
+
+if TYPE_CHECKING:
+    from nodes.fold import RunFold
+
+Body = Mapping[str, Any]
+Apply = Callable[["RunFold", str, int, Body], None]
+
+
+def _run(self: RunFold, _: str, __: int, body: Body) -> None:
+    self.head = RunHead.model_validate(body["head"])
+
+
+def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
+    """Input files have changed since they were last looked at."""
+    self.input_changes += 1
+    if self.head is not None:
+        files = {name: InputFile.model_validate(file) for name, file in body["files"].items()}
+        self.head = self.head.model_copy(update={"files": {**self.head.files, **files}})
+
+
+def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
+    before = {step.id: step for step in self.plan.steps} if self.plan else {}
+    self.plan = Plan.model_validate(body["plan"])
+    now = {step.id: step for step in self.plan.steps}
+    changed = {step_id for step_id, step in before.items() if now.get(step_id) != step}
+    for unit in [unit for unit in self.steps if base_id(unit) in changed]:
+        before_change = self.steps.pop(unit)
+        self.undecided.pop(unit, None)
+        if unit in now:
+            attempt = before_change.attempt
+            self.steps[unit] = StepRun(attempt=attempt, first_attempt=attempt + 1)
+    for step_id in changed:
+        self.expansions.pop(step_id, None)
+    self.asked = {i: asked for i, asked in self.asked.items() if base_id(asked.step_id) not in changed}
+    self.edits = {unit: args for unit, args in self.edits.items() if base_id(unit) not in changed}
+    _answer_verdicts(self, changed, body)
+
+
+def _answer_verdicts(self: RunFold, changed: set[str], body: Body) -> None:
+    """A revision answers the verdict that asked for it, and those about steps that are gone or new. One planned anew
+    answers every wish to plan anew; where none was waiting, a mend of one step has become one, and counts."""
+    answered = set(body.get("answers", ()))
+    if body["purpose"] == "global":
+        if all(verdict.verdict != "global_replan" for verdict in self.queue):
+            _count_global(self)
+        answered |= {verdict.key for verdict in self.queue if verdict.verdict == "global_replan"}
+    self.queue = [v for v in self.queue if v.key not in answered and base_id(v.step_id) not in changed]
+
+
+def _intent(self: RunFold, unit: str, attempt: int, body: Body) -> None:
+    run = self.run(unit)
+    if run.status != "running":  # an effect that is sent again with its key opens a new attempt without a move
+        run.moved("running")
+    run.attempt, run.in_doubt, run.verdict, run.resend = attempt, dict(body), None, False
+    run.failure = None
+    having = self.effects.get(body["effect_key"], ())
+    if unit not in having:
+        self.effects[body["effect_key"]] = (*having, unit)
+
+
+def _unknown(self: RunFold, unit: str, attempt: int, body: Body) -> None:
+    run = self.run(unit)
+    run.attempt, run.verdict = attempt, None
+    run.failure = Failure.model_validate(body["failure"])
+    self.undecided[unit] = None
+    self.usage = self.usage.plus(attempts=1)
+
+
+def _settlement(self: RunFold, unit: str, attempt: int, body: Body) -> None:
+    run = self.run(unit)
+    run.failure = run.verdict = None
+    self.undecided.pop(unit, None)
+    if body["how"] == "run":
+        run.resend = True
+        return
+    run.in_doubt = None
+    if body["how"] == "skip":
+        run.skipped_because = body["why"]
+        run.moved("skipped")
+        return
+    run.output = Output(**body["output"])
+    run.moved("done")
+    self.usage = self.usage.plus(steps=1)
+
+
+def _outcome(self: RunFold, unit: str, attempt: int, body: Body) -> None:
+    run = self.run(unit)
+    if run.status == "pending":
+        run.moved("running")
+    run.attempt, run.verdict = attempt, None
+    intent, run.in_doubt = run.in_doubt, None
+    run.elapsed_s += body.get("elapsed_s", 0.0)
+    self.usage = self.usage.plus(attempts=1)
+    if failure := body.get("failure"):
+        run.failure = Failure.model_validate(failure)
+        self.undecided[unit] = None
+        if intent:
+            _effect_after_failure(self, unit, intent, happened=bool(body.get("happened")))
+        run.moved("failed")
+        return
+    run.output, run.failure = Output(**body["output"]), None
+    run.degraded = body.get("degraded")
+    run.moved("done")
+    self.usage = self.usage.plus(steps=1)
+
+
+def _effect_after_failure(self: RunFold, unit: str, intent: Body, *, happened: bool) -> None:
+    """A failed step run has not had its effect, or it has and is no success all the same: then whoever approved it
+    has not approved that it happens again."""
+    effect = intent["effect_key"]
+    if happened:
+        self.decisions.pop(f"{unit}|{intent['call']}", None)
+        return
+    left = tuple(other for other in self.effects.get(effect, ()) if other != unit)
+    if left:
+        self.effects[effect] = left
+    else:
+        self.effects.pop(effect, None)
+
+
+def _refusal(self: RunFold, unit: str, attempt: int, body: Body) -> None:
+    run = self.run(unit)
+    run.attempt, run.verdict = attempt, None
+    run.failure = Failure.model_validate(body["failure"])
+    self.undecided[unit] = None
+    run.moved("failed")
+
+
+def _skip(self: RunFold, unit: str, _: int, body: Body) -> None:
+    run = self.run(unit)
+    run.skipped_because, run.in_doubt = body["reason"], None
+    run.moved("skipped")
+
+
+def _verdict(self: RunFold, unit: str, _: int, body: Body) -> None:
+    verdict = Verdict.model_validate(body["verdict"])
+    _count_replans(self, verdict)
+    if not verdict.step_id:  # about the run as a whole: an instruction, or inputs that have changed
+        if verdict.code == "NEW_INSTRUCTION":
+            self.instructions[body["instruction"]] = verdict.reason
+        self.queue.append(verdict)
+        return
+    run = self.run(unit)
+    run.verdict = verdict
+    self.undecided.pop(unit, None)
+    if verdict.verdict == "retry":
+        run.not_before = verdict.not_before
+        if run.status == "running":
+            run.resend = True
+        else:
+            run.moved("pending")
+    elif verdict.verdict in ("next", "finish"):
+        run.exhausted = True
+    if verdict.verdict not in ("next", "retry", "ask"):
+        self.queue.append(verdict)
+
+
+def _count_replans(self: RunFold, verdict: Verdict) -> None:
+    if verdict.verdict == "local_replan":
+        self.local_replans[base_id(verdict.step_id)] += 1
+        self.usage = self.usage.plus(local_replans=1)
+    if verdict.verdict == "global_replan" and all(queued.verdict != "global_replan" for queued in self.queue):
+        _count_global(self)
+
+
+def _count_global(self: RunFold) -> None:
+    self.global_replans += 1
+    self.usage = self.usage.plus(global_replans=1)
+
+
+def _fallback(self: RunFold, unit: str, attempt: int, body: Body) -> None:
+    run = self.run(unit)
+    run.tool, run.tried = body["tool"], (*run.tried, body["tool"])
+    run.args, run.degraded = body.get("args"), body["degraded"]
+    run.first_attempt, run.not_before = attempt + 1, None
+    run.moved("pending")
+    self.queue = [verdict for verdict in self.queue if verdict.key != f"{unit}#{attempt}"]
+
+
+def _expansion(self: RunFold, step_id: str, _: int, body: Body) -> None:
+    self.expansions[step_id] = list(body["elements"])
+    run = self.run(step_id)
+    run.degraded = body.get("degraded")
+    run.moved("running")
+
+
+def _model(self: RunFold, _: str, __: int, body: Body) -> None:
+    self.models[body["key"]] = dict(body)
+    spent = {name: body.get(name, 0) for name in ("prompt_tokens", "completion_tokens", "cost")}
+    self.usage = self.usage.plus(model_calls=1, **spent)
+
+
+def _decision(self: RunFold, unit: str, __: int, body: Body) -> None:
+    self.decisions[body["action"]] = dict(body)
+    self.asked.pop(body["approval_id"], None)
+    self.answered.add(body["approval_id"])
+    decision = body["decision"]
+    if decision["type"] == "reject" and body["kind"] == "risk":
+        self.rejected.add(body["call"])
+    if decision["type"] == "edit":
+        self.edits[unit] = {"tool": body["tool"], "args": decision["args"]}
+
+
+def _edit_refused(self: RunFold, unit: str, _: int, __: Body) -> None:
+    self.edits.pop(unit, None)
+
+
+def _asked(self: RunFold, _: str, __: int, body: Body) -> None:
+    request = ApprovalRequest.model_validate(body["request"])
+    self.asked[request.approval_id] = request
+
+
+def _finish(self: RunFold, _: str, __: int, body: Body) -> None:
+    self.finished = dict(body)
+    _wall(self, "", 0, body)
+
+
+def _wall(self: RunFold, _: str, __: int, body: Body) -> None:
+    self.usage = self.usage.model_copy(update={"wall_s": body["wall_s"]})
+
+
+def _reopened(self: RunFold, _: str, __: int, body: Body) -> None:
+    self.finished = None
+    for unit, run in self.steps.items():
+        if run.status == "failed" and run.failure and run.failure.class_ == "limit":
+            run.exhausted, run.failure, run.verdict = False, None, None
+            run.moved("pending")
+            self.undecided.pop(unit, None)
+    self.queue = [verdict for verdict in self.queue if verdict.verdict != "finish"]
+    if self.head and (limits := body.get("limits")):
+        self.head = self.head.model_copy(update={"limits": self.head.limits.model_validate(limits)})
+
+
+APPLY: dict[str, Apply] = {
+    "run": _run,
+    "inputs": _inputs,
+    "plan": _plan,
+    "intent": _intent,
+    "outcome": _outcome,
+    "unknown": _unknown,
+    "settlement": _settlement,
+    "refusal": _refusal,
+    "skip": _skip,
+    "verdict": _verdict,
+    "fallback": _fallback,
+    "expansion": _expansion,
+    "model": _model,
+    "asked": _asked,
+    "decision": _decision,
+    "edit_refused": _edit_refused,
+    "elapsed": _wall,
+    "paused": _wall,
+    "finish": _finish,
+    "reopened": _reopened,
+}
+"""Every kind of journal row and what it changes."""

@@ -1,0 +1,68 @@
+"""The life of one step run: of a step, or of one child of a `for_each` step (`s3[0]`, `s3[1]`, …)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from nodes.state import Verdict
+from plans.failure import Failure
+from plans.moves import SETTLED, Status, move
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where a step run's result is: never the result itself."""
+
+    output_ref: str
+    size: int
+    sha256: str
+    media_type: str
+
+
+@dataclass(slots=True)
+class StepRun:
+    """What has become of it so far. `in_doubt` is the intent whose outcome is not known; `resend` says that it may be
+    sent again; `exhausted` that nothing more will be tried after its failure."""
+
+    status: Status = "pending"
+    attempt: int = 0
+    first_attempt: int = 1
+    tool: str | None = None
+    args: dict[str, Any] | None = None
+    output: Output | None = None
+    failure: Failure | None = None
+    verdict: Verdict | None = None
+    not_before: float | None = None
+    degraded: str | None = None
+    tried: tuple[str, ...] = ()
+    in_doubt: dict[str, Any] | None = None
+    resend: bool = False
+    exhausted: bool = False
+    elapsed_s: float = 0.0
+    skipped_because: str | None = None
+
+    @property
+    def tries(self) -> int:
+        """Attempts since the step was last (re)defined."""
+        return self.attempt - self.first_attempt + 1
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended for good: dependents wait for it no longer."""
+        return self.status in SETTLED or (self.status == "failed" and self.exhausted)
+
+    def moved(self, status: Status) -> None:
+        """Make a legal move."""
+        self.status = move(self.status, status)
+
+
+def base_id(unit: str) -> str:
+    """`s3` for `s3[0]`, and for `s3` itself."""
+    return unit.partition("[")[0]
+
+
+def child_index(unit: str) -> int | None:
+    """0 for `s3[0]`; None for `s3`, which is no child."""
+    inside = unit.partition("[")[2]
+    return int(inside[:-1]) if inside else None
