@@ -14,7 +14,8 @@ from plans.references import Reference, UnresolvedReference, as_text, escape, lo
 from plans.values import JSON, canonical
 from tests.plans.sample import names, texts, values
 
-HOSTILE = st.text(st.sampled_from("${}.[]'\"`\\ab s1@|&"), max_size=24)
+FRAGMENTS = ["${s1}", "${s2.a[0]}", "${a", "$${", "${", "$", "{", "}", "'", '"', "`", "\\", "s1", ".", " ", "é"]
+HOSTILE = st.lists(st.sampled_from(FRAGMENTS), max_size=6).map("".join)
 PATHS = st.sampled_from(
     ["", ".id", "[0].id", ".items[?a == '}'].b", '."a}b"', ".{a: x, b: y}", " | [0]", '.x[?y == `"}"`]']
 )
