@@ -148,8 +148,9 @@ LISTEN surestep_cancel;
 
 -- name: acquire_lease
 -- Free is a lease without owner, one that has expired, one of this very session whose answer was lost, and one whose
--- session is gone. A start of the server ends all sessions, so for one lease length after it that says nothing. The
--- start time of another role's session can be hidden; then its process number alone counts as living.
+-- session is gone. A start of the server ends all sessions, so for one lease length after it that says nothing about a
+-- session from before. The start time of another role's session can be hidden; then its process number alone counts as
+-- living.
 WITH free AS (
     SELECT run_id, owner FROM surestep.leases l
     WHERE run_id = %(run_id)s AND (
@@ -157,7 +158,10 @@ WITH free AS (
         OR expires_at <= clock_timestamp()
         OR (backend_pid = %(backend_pid)s AND backend_start = %(backend_start)s)
         OR (
-            pg_postmaster_start_time() + make_interval(secs => %(length_s)s) < clock_timestamp()
+            (
+                l.backend_start >= pg_postmaster_start_time()
+                OR pg_postmaster_start_time() + make_interval(secs => %(length_s)s) < clock_timestamp()
+            )
             AND NOT EXISTS (
                 SELECT FROM pg_stat_activity a
                 WHERE a.pid = l.backend_pid AND (a.backend_start IS NULL OR a.backend_start = l.backend_start)

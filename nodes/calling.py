@@ -211,7 +211,7 @@ async def _refusal_of_commit(session: Session, transaction: GuardedTransaction, 
 
 
 async def _ancestors_accepted(session: Session, step: Step) -> None:
-    """An effect rests on results that are durable: each ancestor's row, by name. What is known so is not asked again."""
+    """An effect rests on results that are durable: each ancestor's row, by name, asked for once."""
     known, found = session.durable_steps, set[str]()
     waiting = list(step.depends_on)
     while waiting:

@@ -89,7 +89,7 @@ class Engine:
             return known
 
     async def close_session(self, run_id: str) -> None:
-        """End the run's session here, if there is one: work in flight is settled, the journal flushed, the lease let go."""
+        """End the run's session here, if there is one: work in flight settled, journal flushed, lease let go."""
         session = self.sessions.pop(run_id, None)
         if session is not None:
             await session.close()

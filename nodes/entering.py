@@ -1,8 +1,7 @@
-"""How a node is entered, whoever resumes it: the session is opened first, and what it wrote is durable before it returns."""
+"""How a node is entered, whoever resumes it: session first; and what it wrote is durable before it returns."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -134,8 +133,7 @@ async def _begun(engine: Engine, state: AgentState, config: RunnableConfig, cont
 def new_head(*, output: Path, **fields: Any) -> RunHead:
     """A run's head under a new id; its files go into a folder of that name."""
     run_id = new_id()
-    folder = os.path.normpath(os.path.join(str(output), run_id))
-    return RunHead(run_id=run_id, output_folder=folder, **fields)
+    return RunHead(run_id=run_id, output_folder=str(output / run_id), **fields)
 
 
 def new_id() -> str:

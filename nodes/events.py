@@ -10,7 +10,7 @@ EventKind = Literal["plan", "step", "progress", "approval", "notice"]
 
 
 class Event(BaseModel):
-    """One thing that happened. `elapsed_s` is in seconds, `fraction` between 0 and 1; `plan` is the stored plan as JSON."""
+    """One thing that happened. `elapsed_s` in seconds, `fraction` between 0 and 1, `plan` the stored plan as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

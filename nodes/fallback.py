@@ -1,4 +1,4 @@
-"""fallback: a declared alternative takes the failed call's place, as a new attempt that asks to start like any other."""
+"""fallback: a declared alternative takes the failed call's place, as an attempt that asks to start like any other."""
 
 from __future__ import annotations
 

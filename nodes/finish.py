@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage
@@ -41,7 +41,7 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
         "status": status,
         "answer": answer,
         "failures": [failure.model_dump() for failure in failures],
-        "report_ref": os.path.join(session.head.output_folder, report) if report else None,
+        "report_ref": str(PurePath(session.head.output_folder, report)) if report else None,
         "wall_s": round(session.elapsed_s(), 3),
     }
     await session.record("finish", body=body)

@@ -1,4 +1,4 @@
-"""A model whose answers are in the journal: the same question of the same run is asked once, and what it cost counts."""
+"""A model whose answers are in the journal: a question of a run is asked once, and what it cost counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class JournaledModel:
     async def ask(
         self, prompt: Rendered, *, schema: Mapping[str, JSON] | None = None, max_tokens: int | None = None
     ) -> ModelAnswer:
-        """The recorded answer if there is one; else the model's, recorded before anybody sees it. Raises ModelFailed."""
+        """The recorded answer; else the model's, recorded before anybody sees it. Raises ModelFailed."""
         recorded = self._session.fold.models.get(self._key)
         if recorded is not None and "text_ref" in recorded:
             return await self._again(recorded)

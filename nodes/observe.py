@@ -91,7 +91,7 @@ def _standing(session: Session, unit: str, failure: Failure) -> Standing:
 
 
 def next_alternative(session: Session, unit: str) -> str | None:
-    """The next declared alternative that is registered and has not been tried; none once an effect may have happened."""
+    """The next declared alternative that was not tried yet; none once an effect may have happened."""
     run = session.fold.run(unit)
     tool = session.engine.registry.get(session.step(base_id(unit)).tool or "")
     if tool is None or run.in_doubt is not None:

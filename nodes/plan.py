@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from nodes.session import Session
 
 NO_PLANNER = (
-    "no template matches this goal and no model is configured. Set SURESTEP_MODEL (and OPENAI_BASE_URL, OPENAI_API_KEY) "
-    "in the environment or surestep.toml, give a plan with --plan, or use a template (`surestep templates` lists them)."
+    "no template matches this goal and no model is configured. Set SURESTEP_MODEL (and OPENAI_BASE_URL, "
+    "OPENAI_API_KEY) in the environment or surestep.toml, give a plan with --plan, or use a template "
+    "(`surestep templates` lists them)."
 )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def look_at_inputs(session: Session) -> None:
-    """A declared input that has changed breaks the plan's premise: the rest is planned anew, or the run ends and says so.
+    """A declared input that has changed breaks the plan's premise: the rest is planned anew, or the run ends.
 
     What the files are now is recorded, so that the same change is told once.
     """
@@ -31,7 +31,7 @@ async def look_at_inputs(session: Session) -> None:
         step_id="",
         attempt=session.fold.input_changes,
         code="INPUT_CHANGED",
-        reason=f"input files have changed or gone since the run began: {', '.join(changed)}; start the goal again with them",
+        reason=f"input files have changed or gone since the run began ({', '.join(changed)}); start the goal again",
     )
     await session.record("verdict", body={"verdict": verdict.model_dump()})
 

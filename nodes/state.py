@@ -125,7 +125,7 @@ class AgentOutput(TypedDict, total=False):
 
 
 class AgentState(AgentInput, AgentOutput, total=False):
-    """Everything the graph carries from node to node. The keys of `AgentInput` are an inbox: the first node empties it."""
+    """What the graph carries from node to node. The keys of `AgentInput` are an inbox: the first node empties it."""
 
     schema_version: int
     seen_message: str | None

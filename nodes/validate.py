@@ -1,4 +1,4 @@
-"""validate: no draft runs before it is a plan. All faults at once; a revision is stored before anything of it starts."""
+"""validate: no draft runs before it is a plan. All faults at once; a revision is stored before it starts."""
 
 from __future__ import annotations
 
@@ -36,16 +36,17 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
 
 
 async def revise(session: Session, drafted: Drafted) -> list[Fault]:
-    """Make a person's edit the next revision; one that cannot be a plan is not used, and the step asks anew."""
+    """Make a person's edit the next revision. One that cannot be a plan is not used, and its step asks anew."""
     planning = Planning()
     faults = _found(session, drafted, planning)
-    if drafted.draft is not None and not (errors := errors_among(faults)):
+    errors = errors_among(faults)
+    if drafted.draft is not None and not errors:
         await _store(session, drafted, drafted.draft, planning, faults)
-        return faults
-    for unit in list(session.fold.edits):
-        await session.record("edit_refused", unit, body={})
+    else:
+        session.emit(Event(kind="notice", message=f"the edit is not used: {'; '.join(map(str, errors))}"))
+    for unit in list(session.fold.edits):  # not used, or no change at all
+        await session.record("edit_dropped", unit, body={})
         session.scheduling().moved(unit)
-    session.emit(Event(kind="notice", message=f"the edit is not used: {'; '.join(map(str, errors))}"))
     return faults
 
 

@@ -118,7 +118,7 @@ def _zipped(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+    except (zipfile.BadZipFile, RuntimeError, ValueError, OSError):
         raise ToolFailure("INVALID_INPUT", f"{path.name} is a damaged workbook or archive: its end is missing. Copy or "
                           "download it again") from None  # fmt: skip
     for member, kind in (("xl/workbook.xml", "xlsx"), ("xl/workbook.bin", "xlsb"), ("content.xml", "ods")):

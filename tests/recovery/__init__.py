@@ -1,0 +1,1 @@
+"""What a killed process leaves behind: children are killed for real, and the effects counted outside of Surestep."""
