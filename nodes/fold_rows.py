@@ -213,7 +213,7 @@ def _decision(self: RunFold, unit: str, __: int, body: Body) -> None:
         self.edits[unit] = {"tool": body["tool"], "args": decision["args"]}
 
 
-def _edit_refused(self: RunFold, unit: str, _: int, __: Body) -> None:
+def _edit_dropped(self: RunFold, unit: str, _: int, __: Body) -> None:
     self.edits.pop(unit, None)
 
 
@@ -259,7 +259,7 @@ APPLY: dict[str, Apply] = {
     "model": _model,
     "asked": _asked,
     "decision": _decision,
-    "edit_refused": _edit_refused,
+    "edit_dropped": _edit_dropped,
     "elapsed": _wall,
     "paused": _wall,
     "finish": _finish,
