@@ -13,7 +13,7 @@ UNUSED_WORDS = frozenset(
 )
 BLIND = frozenset({"Exception", "BaseException"})
 
-_UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|NotImplementedError|stub)\b")
+_UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|stub|raise NotImplementedError)\b")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

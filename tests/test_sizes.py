@@ -87,6 +87,7 @@ LONG = "def long():\n" + "    x = 1\n" * gates.FUNCTION_LINES
         (gates.blind_excepts, "try: f()\nexcept Exception: raise", "2: except Exception"),
         (gates.blind_excepts, "try: f()\nexcept BaseException: g()", "2: except BaseException"),
         (gates.unfinished, "x = 1  # TODO later", "1: TODO"),
+        (gates.unfinished, "raise NotImplementedError", "1: raise NotImplementedError"),
         (gates.tests_without_guarantee, "def test_a():\n    assert 1", "1: test_a has no docstring"),
     ],
 )

@@ -35,8 +35,11 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("sources")
     for name in ("pyproject.toml", "README.md", "surestep.py"):
         shutil.copy(ROOT / name, copy)
-    for name in (*surestep.PACKAGES, *NOT_SHIPPED):
+    for name in surestep.PACKAGES:
         shutil.copytree(ROOT / name, copy / name)
+    for name in NOT_SHIPPED:
+        (copy / name).mkdir()
+        (copy / name / "__init__.py").write_text('"""Must stay behind."""\n')
     return copy
 
 
