@@ -10,6 +10,9 @@ from checkpoints.jsonb import jsonb
 from checkpoints.queries import QUERIES
 from plans.values import JSON
 
+BREAKER_FRESH_S = 0.5
+"""How long a breaker's state is taken as read: a call should not cost a round trip, nor a fault go unnoticed."""
+
 FRESH_S = 2.0
 """How old what a worker knows of the settings may be: one query then serves all calls of two seconds."""
 
@@ -42,15 +45,23 @@ class PostgresSettings:
 
 
 class PostgresBreakers:
-    """The breakers' states, one JSON object per tool."""
+    """The breakers' states, one JSON object per tool. What another worker stores is seen within half a second; what is
+    stored here rests on what really stands there, because a swap compares."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._database = database
+        self._monotonic = monotonic
+        self._known: dict[str, tuple[float, dict[str, JSON] | None]] = {}
 
     async def load(self, tool: str) -> dict[str, JSON] | None:
-        """The tool's state; None where nothing was ever stored."""
-        found = await self._database.fetch(QUERIES["breaker"], (tool,))
-        return dict(found[0]["state"]) if found else None
+        """The tool's state, possibly half a second old; None where nothing was ever stored."""
+        asked = self._monotonic()
+        until, state = self._known.get(tool, (0.0, None))
+        if asked >= until:
+            found = await self._database.fetch(QUERIES["breaker"], (tool,))
+            state = dict(found[0]["state"]) if found else None
+            self._known[tool] = (asked + BREAKER_FRESH_S, state)
+        return state
 
     async def load_all(self) -> dict[str, dict[str, JSON]]:
         """Every stored state by tool."""
@@ -58,6 +69,7 @@ class PostgresBreakers:
 
     async def swap(self, tool: str, old: dict[str, JSON] | None, new: dict[str, JSON]) -> bool:
         """Store `new` if the state is still `old` (None: nothing stored yet); False, and nothing stored, if not."""
+        self._known.pop(tool, None)
         if old is None:
             return bool(await self._database.execute(QUERIES["first_breaker"], (tool, jsonb(new))))
         return bool(await self._database.execute(QUERIES["swap_breaker"], (jsonb(new), tool, jsonb(old))))

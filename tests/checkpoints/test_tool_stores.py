@@ -36,6 +36,24 @@ async def test_a_setting_is_seen_at_once_here_and_within_two_seconds_elsewhere(d
     assert [row["updated_by"] for row in by] == ["bob", "bob"]
 
 
+async def test_a_breaker_is_seen_at_once_here_within_half_a_second_elsewhere_and_never_swapped_unseen(
+    database: Database,
+) -> None:
+    """A call costs no round trip, another worker's change is seen soon, and a stale view stores nothing."""
+    now = [50.0]
+    here, elsewhere = (PostgresBreakers(database, monotonic=lambda: now[0]) for _ in range(2))
+    assert await elsewhere.load("t") is None
+    assert await here.swap("t", None, {"status": "open"})
+    assert await here.load("t") == {"status": "open"}
+    now[0] = 50.4
+    assert await elsewhere.load("t") is None
+    assert not await elsewhere.swap("t", None, {"status": "closed"})
+    assert await elsewhere.load("t") == {"status": "open"}
+    assert await here.swap("t", {"status": "open"}, {"status": "half_open"})
+    now[0] = 51.0
+    assert await elsewhere.load("t") == {"status": "half_open"}
+
+
 async def test_a_breaker_is_moved_by_one_of_those_who_saw_the_same_state(database: Database) -> None:
     """Workers that call one tool at once never overwrite each other's count."""
     breakers = PostgresBreakers(database)

@@ -1,6 +1,6 @@
 """Tools of all four effects that note every call in a ledger file, and kill their own process where they are told to.
 
-`DIE_AT` is "before:TOOL" (the call has begun, nothing has happened), "after:TOOL" (it has happened, nobody knows yet) or
+`DIE_AT` is "before:TOOL" (nothing has happened yet), "after:TOOL" (it has happened, and nobody knows of it) or
 "stop:TOOL" (it hangs, so that somebody else can stop the process).
 """
 
@@ -11,7 +11,7 @@ import os
 import signal
 from pathlib import Path
 
-from tools.registry import Toolkit, ToolContext
+from tools.registry import ToolContext, Toolkit
 
 kit = Toolkit("recovery")
 
