@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, cast
 from uuid import uuid4
@@ -16,6 +15,7 @@ from langgraph.runtime import Runtime
 from nodes.approve import approve, ask
 from nodes.engine import Engine
 from nodes.given import given_draft
+from nodes.ids import new_id
 from nodes.inbox import entry, goal_text, taken
 from nodes.inputs import declared_inputs
 from nodes.session import Session
@@ -134,11 +134,6 @@ def new_head(*, output: Path, **fields: Any) -> RunHead:
     """A run's head under a new id; its files go into a folder of that name."""
     run_id = new_id()
     return RunHead(run_id=run_id, output_folder=str(output / run_id), **fields)
-
-
-def new_id() -> str:
-    """An id that sorts by time and can be read aloud: 20261129-171530-1f0c9a2b."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid4().hex[:8]}"
 
 
 def _request_of(config: RunnableConfig) -> str:
