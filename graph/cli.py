@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+import typer.main
 
 app = typer.Typer(
     name="surestep",
@@ -18,6 +19,9 @@ app = typer.Typer(
 tools_app = typer.Typer(help="The tools a run may use.", invoke_without_command=True)
 app.add_typer(tools_app, name="tools")
 
+INTERRUPTED = 130
+"""What Typer makes of a Ctrl-C; no command of ours ends with it."""
+
 ApproveMode = Literal["ask", "all", "none"]
 
 Toolkits = Annotated[
@@ -25,7 +29,7 @@ Toolkits = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, everything else on stderr.")]
 Approve = Annotated[
-    ApproveMode, typer.Option("--approve", help="Who is asked before risky steps: ask, all (yes to all), none (no).")
+    ApproveMode, typer.Option("--approve", help="Before risky steps: ask a person, or allow all or none.")
 ]
 Inputs = Annotated[
     list[str] | None, typer.Option("--input", metavar="NAME=VALUE", help="A named input, JSON or text; repeatable.")
@@ -43,9 +47,17 @@ Thread = Annotated[str | None, typer.Option("--thread", metavar="ID", help="The 
 Request = Annotated[
     str | None, typer.Option("--request-id", metavar="ID", help="The same id twice is one run and one answer.")
 ]
-Goal = Annotated[str | None, typer.Argument(help="What should be done, in plain language.")]
-ThreadId = Annotated[str, typer.Argument(metavar="THREAD")]
-StepId = Annotated[str, typer.Argument(metavar="STEP")]
+Goal = Annotated[str | None, typer.Argument(metavar="GOAL", help="What should be done, in plain language.")]
+ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread that the run is on.")]
+StepId = Annotated[str, typer.Argument(metavar="STEP", help="The step that waits.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"surestep {version('surestep')}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -53,6 +65,9 @@ def _settings(
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="Settings file; default: surestep.toml if present.")
     ] = None,
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
 ) -> None:
     """Durable plan-and-execute agent: a goal becomes a plan you can read, and the plan a finished result."""
     from graph.commands import shared
@@ -74,7 +89,7 @@ def run(
     limit: LimitOptions = None,
     json: Json = False,
 ) -> None:
-    """Pursue a goal until it is done, fails, or waits for a person."""
+    """Pursue a goal until it is done, fails or waits."""
     from graph.commands.run import RunOptions, run_goal
 
     run_goal(
@@ -94,7 +109,7 @@ def plan(
     toolkit: Toolkits = None,
     json: Json = False,
 ) -> None:
-    """Print the plan for a goal as YAML, with what it will ask and take; nothing runs."""
+    """Print the plan for a goal as YAML; nothing runs."""
     from graph.commands.planning import show_plan
     from graph.commands.run import RunOptions
 
@@ -110,7 +125,7 @@ def validate(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Judge a plan: every fault at once, each with its place and what would be right."""
+    """Judge a plan: every fault at once, with its place."""
     from graph.commands.planning import validate_file
 
     validate_file(file, finish_reason, toolkit or [], as_json=json)
@@ -120,7 +135,7 @@ def validate(
 def resume(
     thread: ThreadId, toolkit: Toolkits = None, approve: Approve = "ask", limit: LimitOptions = None, json: Json = False
 ) -> None:
-    """Go on with a thread's run after a crash, a limit or a decision."""
+    """Go on with a run after a stop, a crash or a limit."""
     from graph.commands.run import resume_thread
 
     resume_thread(thread, toolkit or [], approve, limit or [], as_json=json)
@@ -128,7 +143,7 @@ def resume(
 
 @app.command()
 def approvals(
-    thread: Annotated[str | None, typer.Argument(metavar="[THREAD]")] = None,
+    thread: Annotated[str | None, typer.Argument(metavar="THREAD", help="Only this thread.")] = None,
     toolkit: Toolkits = None,
     json: Json = False,
 ) -> None:
@@ -142,7 +157,7 @@ def approvals(
 def approve(
     thread: ThreadId, step: StepId, toolkit: Toolkits = None, approve: Approve = "ask", json: Json = False
 ) -> None:
-    """Allow a step exactly as it was shown, and go on with the run."""
+    """Allow a step as it was shown, and go on with the run."""
     from graph.commands.people import decide
     from plans.decisions import Approve as Yes
 
@@ -193,28 +208,32 @@ def show(
 @tools_app.callback()
 def tools(context: typer.Context, toolkit: Toolkits = None, json: Json = False) -> None:
     """List the tools a run may use."""
+    context.obj = (toolkit or [], json)
     if context.invoked_subcommand is None:
-        from graph.commands.looking import list_tools
-
-        list_tools(toolkit or [], as_json=json)
+        tools_list(context)
 
 
 @tools_app.command("list")
-def tools_list(toolkit: Toolkits = None, json: Json = False) -> None:
+def tools_list(context: typer.Context, toolkit: Toolkits = None, json: Json = False) -> None:
     """List the tools a run may use."""
-    from graph.commands.looking import list_tools
+    from graph.commands.catalogue import list_tools
 
-    list_tools(toolkit or [], as_json=json)
+    before, as_json = context.obj  # options may stand before or after the subcommand
+    list_tools([*before, *(toolkit or [])], as_json=json or as_json)
 
 
 @tools_app.command("show")
 def tools_show(
-    name: Annotated[str, typer.Argument(metavar="TOOL")], toolkit: Toolkits = None, json: Json = False
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="TOOL", help="Its name.")],
+    toolkit: Toolkits = None,
+    json: Json = False,
 ) -> None:
     """Show one tool: what it takes, gives, and how it is safeguarded."""
-    from graph.commands.looking import show_tool
+    from graph.commands.catalogue import show_tool
 
-    show_tool(name, toolkit or [], as_json=json)
+    before, as_json = context.obj
+    show_tool(name, [*before, *(toolkit or [])], as_json=json or as_json)
 
 
 @app.command()
@@ -223,14 +242,14 @@ def templates(
     json: Json = False,
 ) -> None:
     """List the plans that need no model, with example goals."""
-    from graph.commands.looking import list_templates
+    from graph.commands.catalogue import list_templates
 
     list_templates(language, as_json=json)
 
 
 @app.command()
 def doctor(toolkit: Toolkits = None, json: Json = False) -> None:
-    """Check database, storage, model and toolkits, and say what to do about each that is not well."""
+    """Check what a run needs, and say what to do about it."""
     from graph.commands.doctor import examine
 
     examine(toolkit or [], as_json=json)
@@ -239,6 +258,11 @@ def doctor(toolkit: Toolkits = None, json: Json = False) -> None:
 def main() -> None:
     """Run the command line. Errors are sentences on stderr; a bug's traceback goes into a file that is named."""
     from graph.commands.failing import told_plainly
+    from graph.commands.printing import prepare_streams
 
+    prepare_streams()
     with told_plainly():
-        app()
+        code = typer.main.get_command(app).main(prog_name="surestep", standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+    raise SystemExit(code or 0)

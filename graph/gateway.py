@@ -9,15 +9,18 @@ from uuid import uuid4
 
 from langgraph.types import Command
 
+from graph.given import check_id, limits_from
 from graph.preview import check_plannable, preview
 from graph.result import PlanPreview, RunResult, RunSummary, result_of
+from graph.standing import standing
 from graph.validation import Validation, validation
 from nodes.answers import check_decision, default_decision
 from nodes.engine import Engine, run_record
-from nodes.entering import new_head, new_id
+from nodes.entering import new_head
 from nodes.events import Event
 from nodes.fold import RunFold, fold
 from nodes.given import given_draft
+from nodes.ids import new_id
 from nodes.inputs import declared_inputs
 from nodes.state import OPEN
 from plans.decisions import ApprovalRequest, Decision
@@ -66,20 +69,21 @@ class Agent:
         draft = given_draft(plan) if plan is not None else None
         goal = check_goal(goal if goal is not None else (draft.goal if draft else _named_template(template)))
         values, files = await declared_inputs(inputs or {}, None)
-        thread_id = thread_id or new_id()
+        thread_id = check_id(thread_id, "the thread id") if thread_id is not None else new_id()
+        request_id = check_id(request_id, "the request id") if request_id is not None else f"run:{uuid4().hex}"
         latest = await self.engine.runs.latest(thread_id)
         if latest is not None and latest.status in OPEN and latest.request_id != request_id:
             return await self._instruct(latest, goal, on_event, plan=draft)
         head = new_head(
             output=self.engine.options.output,
             thread_id=thread_id,
-            request_id=request_id or f"run:{uuid4().hex}",
+            request_id=request_id,
             goal=goal,
             inputs=values,
             files=files,
             given_plan=draft,
             template=template,
-            limits=_limits(limits),
+            limits=limits_from(limits),
             approve=approve,
         )
         check_plannable(self.engine, head)
@@ -112,7 +116,7 @@ class Agent:
             await self._record(picture, {each: decision for each in picture.asked if each not in (decisions or {})}, by)
         if limits:
             before = picture.head.limits if picture.head else Limits()
-            self.engine.limits[record.run_id] = _limits({**before.model_dump(), **limits})
+            self.engine.limits[record.run_id] = limits_from({**before.model_dump(), **limits})
         return await self._continue(record, on_event)
 
     async def decide(self, thread_id: str, step_id: str, decision: Decision, by: str) -> ApprovalRequest:
@@ -190,6 +194,9 @@ class Agent:
         """From where the thread's checkpoints are: none of this run, an interrupt, in the middle, or at an end."""
         if record.status not in OPEN:
             return result_of(await self._picture(record.run_id), record.status)
+        if on_event is not None:
+            for event in standing(await self._picture(record.run_id)):
+                on_event(event)
         state = await self.graph.aget_state(self._config(record))
         head = state.values.get("run")
         if head is None or head.run_id != record.run_id:
@@ -239,7 +246,7 @@ class Agent:
             await self.engine.approvals.decide(approval_id, decision, by)
 
     async def _latest(self, thread_id: str) -> RunRecord:
-        record = await self.engine.runs.latest(thread_id)
+        record = await self.engine.runs.latest(check_id(thread_id, "the thread id"))
         if record is None:
             raise UnknownThread(
                 f"no run was ever started on thread {thread_id!r}; `surestep runs` lists those there are"
@@ -261,14 +268,6 @@ class Agent:
     @staticmethod
     def _config(record: RunRecord) -> Any:
         return {"configurable": {"thread_id": record.thread_id}}
-
-
-def _limits(given: Mapping[str, Any] | None) -> Limits:
-    try:
-        return Limits.model_validate(dict(given or {}))
-    except ValueError as error:
-        known = ", ".join(Limits.model_fields)
-        raise InvalidInput(f"limits that cannot be used: {error}; there are: {known}") from None
 
 
 def _named_template(template: str | None) -> str:

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from nodes.fold import RunFold, StepRun
+from nodes.fold import RunFold
 from nodes.state import RunStatus
+from nodes.step_run import StepRun
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
 from plans.faults import Fault
@@ -23,7 +24,8 @@ class _Frozen(BaseModel):
 
 
 class StepResult(_Frozen):
-    """One step of the current plan and where it stands. A `for_each` step counts the attempts of its children."""
+    """One step of the current plan and where it stands. A `for_each` step counts the attempts and adds up the seconds
+    of its `children`."""
 
     id: str
     tool: str | None
@@ -32,8 +34,10 @@ class StepResult(_Frozen):
     output_ref: str | None = None
     failure: Failure | None = None
     degraded: str | None = None
+    skipped_because: str | None = None
     elapsed_s: float = 0.0
     title: str | None = None
+    children: tuple[StepResult, ...] = ()
 
 
 class RunResult(_Frozen):
@@ -123,18 +127,28 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
 
 
 def _step_result(fold: RunFold, step_id: str, tool: str | None, title: str | None) -> StepResult:
-    run = fold.steps.get(step_id, StepRun())
-    count = len(fold.expansions.get(step_id, ()))
-    children = [fold.steps.get(f"{step_id}[{index}]", StepRun()) for index in range(count)]
+    units = [f"{step_id}[{index}]" for index in range(len(fold.expansions.get(step_id, ())))]
+    children = tuple(_one(fold, unit, tool, None) for unit in units)
+    step = _one(fold, step_id, tool, title)
+    if not children:
+        return step
+    attempts = sum(child.attempts for child in children)
+    elapsed_s = round(step.elapsed_s + sum(child.elapsed_s for child in children), 6)
+    return step.model_copy(update={"children": children, "attempts": attempts, "elapsed_s": elapsed_s})
+
+
+def _one(fold: RunFold, unit: str, tool: str | None, title: str | None) -> StepResult:
+    run = fold.steps.get(unit, StepRun())
     return StepResult(
-        id=step_id,
+        id=unit,
         tool=run.tool or tool,
         status=run.status,
-        attempts=sum(child.attempt for child in children) if children else run.attempt,
+        attempts=run.attempt,
         output_ref=run.output.output_ref if run.output else None,
         failure=run.failure if run.status in ("failed", "running") else None,
         degraded=run.degraded,
-        elapsed_s=round(run.elapsed_s + sum(child.elapsed_s for child in children), 6),
+        skipped_because=run.skipped_because,
+        elapsed_s=round(run.elapsed_s, 6),
         title=title,
     )
 

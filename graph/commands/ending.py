@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from graph.commands.shared import console
+from graph.commands.asking import request_text
+from graph.commands.printing import show
+from graph.commands.shared import surestep
+from graph.commands.view import spent
 
 if TYPE_CHECKING:
     from graph.result import RunResult
@@ -13,44 +16,40 @@ if TYPE_CHECKING:
 STYLE = {"done": "green", "paused": "yellow", "failed": "red", "limited": "yellow", "cancelled": "red"}
 
 
-def show_end(result: RunResult) -> None:
+def show_end(result: RunResult, toolkits: Sequence[str] = ()) -> None:
     """Print the end of a run for a person."""
-    out = console()
-    status = STYLE.get(result.status, "")
-    out.print(f"\n[{status}]{result.status}[/] " if status else result.status, end="")
-    out.print(_cost(result), style="dim")
+    from rich.text import Text
+
     if result.answer:
-        out.print(f"\n{result.answer}", markup=False)
+        show("", result.answer)
     if result.report_ref:
-        out.print(f"\nreport: {result.report_ref}", markup=False, soft_wrap=True)
+        show("", f"report: {result.report_ref}")
     for request in result.approvals:
-        out.print(
-            f"\nwaits for you: {request.step_id} {request.tool} (risk {request.risk}): {request.reason}", markup=False
-        )
-        out.print(f"  {json.dumps(request.args, ensure_ascii=False)}", markup=False, soft_wrap=True)
-    if advice := _advice(result):
-        out.print(f"\n{advice}", style="dim", markup=False, soft_wrap=True)
+        show("", request_text(request))
+    show("", Text.assemble((result.status, f"bold {STYLE.get(result.status, '')}"), (f" · {figures(result)}", "dim")))
+    for line in _advice(result, toolkits):
+        show(Text(line, style="dim"))
 
 
-def _cost(result: RunResult) -> str:
-    usage = result.usage
-    parts = [f"{usage.steps} steps", f"{usage.attempts} attempts", f"{usage.wall_s:.1f} s"]
-    if usage.model_calls:
-        parts.append(f"{usage.model_calls} model calls, {usage.tokens} tokens")
-    else:
-        parts.append("no model call")
-    return " · ".join((*parts, f"thread {result.thread_id}"))
+def figures(result: RunResult) -> str:
+    """What the run was and took, in one line."""
+    done = sum(step.status == "done" for step in result.steps)
+    calls = sum(step.attempts for step in result.steps)
+    steps = f"{done} steps" if done == len(result.steps) else f"{done} of {len(result.steps)} steps"
+    parts = [steps, f"{calls} calls", f"{result.usage.wall_s:.1f} s"]
+    return " · ".join((*parts, *(spent(result.usage) or ["no model call"]), f"thread {result.thread_id}"))
 
 
-def _advice(result: RunResult) -> str | None:
+def _advice(result: RunResult, toolkits: Sequence[str]) -> list[str]:
     thread = result.thread_id
     match result.status:
         case "paused":
             step = result.approvals[0].step_id if result.approvals else "STEP"
-            return f"answer with: surestep approve {thread} {step}   or   surestep reject {thread} {step}"
+            words = [surestep(word, thread, step, toolkits=toolkits) for word in ("approve", "reject")]
+            return [f"answer with: {words[0]}", f"         or: {words[1]}"]
         case "limited":
-            return f"go on with a higher limit: surestep resume {thread} --limit NAME=N"
+            return [f"go on with a higher limit: {surestep('resume', thread, toolkits=toolkits)} --limit NAME=N"]
         case "running":
-            return f"go on with: surestep resume {thread}"
+            return [f"go on, if nobody does already: {surestep('resume', thread, toolkits=toolkits)}"]
         case _:
-            return None
+            return []

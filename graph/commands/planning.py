@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from graph.commands.printing import print_json, say, show, write_out
+from graph.commands.reading import read_text
 from graph.commands.run import RunOptions
-from graph.commands.shared import load_settings, opened, print_json, read_text, say, waited
+from graph.commands.shared import load_settings, opened, registry_for, waited
 
 if TYPE_CHECKING:
     from graph.result import PlanPreview
@@ -17,16 +18,17 @@ def show_plan(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) ->
     """The plan on stdout, as YAML that `run --plan` takes; what it will ask and take on stderr."""
     options.one_source()
     inputs, draft = options.named_inputs(), options.draft()
+    opening = opened(toolkits)
 
     async def work() -> PlanPreview:
-        async with opened(toolkits) as agent:
+        async with opening as agent:
             return await agent.plan(options.goal, inputs=inputs, plan=draft, template=options.template)
 
     preview = waited(work)
     if as_json:
         print_json(preview.model_dump(mode="json"))
         return
-    sys.stdout.write(_yaml(preview.plan.model_dump(mode="json", exclude_defaults=True)))
+    write_out(_yaml(preview.plan.draft.model_dump(mode="json", exclude_defaults=True)))
     estimate = preview.estimate
     asks = ", ".join(preview.approvals) or "nobody"
     say(
@@ -39,20 +41,17 @@ def show_plan(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) ->
 
 def validate_file(file: str, finish_reason: str | None, toolkits: Sequence[str], *, as_json: bool) -> NoReturn:
     """Every fault of a plan; exit 0 if it is valid, else 1."""
-    from graph.registries import registry_from
     from graph.validation import validation
 
     text = read_text(file, "the plan")
-    registry, notices = registry_from(load_settings(toolkits))
-    for notice in notices:
-        say(notice)
-    found = validation(registry, text, finish_reason)
+    found = validation(registry_for(load_settings(toolkits)), text, finish_reason)
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
         for fault in found.faults:
-            sys.stdout.write(f"{fault.severity}: {fault}\n")
-        sys.stdout.write(f"{'valid' if found.valid else 'not valid'}{' (repaired)' if found.repaired else ''}\n")
+            show(f"{fault.severity}: {fault}")
+        steps = f", {len(found.plan['steps'])} steps" if found.plan else ""
+        show(f"{'valid' if found.valid else 'not valid'}{' (repaired)' if found.repaired else ''}{steps}")
     raise SystemExit(0 if found.valid else 1)
 
 

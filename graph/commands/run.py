@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from graph.commands.shared import opened, pairs, print_json, read_text, say, values, waited
-from plans.errors import InvalidInput
+from graph.commands.failing import STOPPED, Stopped
+from graph.commands.live import watch
+from graph.commands.printing import print_json, say
+from graph.commands.reading import paths, read_text, values
+from graph.commands.shared import opened, surestep
+from graph.commands.stopping import Stopping, waited
+from graph.commands.view import View
+from nodes.ids import new_id
+from plans.errors import ApprovalConflict, InvalidInput, UnknownThread
 
 if TYPE_CHECKING:
     from graph.gateway import Agent, ApproveMode
     from graph.result import RunResult
+    from plans.decisions import ApprovalRequest, Decision
     from plans.plan import PlanDraft
-
-STOPPED = 5
 
 
 @dataclass(frozen=True)
@@ -35,10 +41,10 @@ class RunOptions:
 
     def named_inputs(self) -> dict[str, Any]:
         """Values and files under one set of names. Raises InvalidInput for a name that both have."""
-        given, files = values(self.inputs, "--input"), pairs(self.files, "--file")
+        given, files = values(self.inputs, "--input"), paths(self.files, "--file")
         if both := sorted(given.keys() & files.keys()):
             raise InvalidInput(f"{', '.join(both)} is given by --input and by --file; choose one")
-        return given | {name: Path(path) for name, path in files.items()}
+        return given | files
 
     def draft(self) -> PlanDraft | None:
         """The plan of `--plan`, read. Raises PlanRejected with all faults."""
@@ -56,75 +62,142 @@ class RunOptions:
             raise InvalidInput("--plan and --template cannot both say what to do; choose one")
 
 
+@dataclass
+class Drive:
+    """One command that drives a run on a thread: how it is watched, asked about, and stopped."""
+
+    thread: str
+    toolkits: Sequence[str]
+    approve: ApproveMode
+    as_json: bool
+    limits: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.view = View()
+        self.stopping = Stopping(tell=self._tell, advice=surestep("resume", self.thread, toolkits=self.toolkits))
+        self.watch = watch(self.view, self.stopping, quiet=self.as_json)
+        self._agent: Agent | None = None
+
+    def opened(self, agent: Agent) -> None:
+        """What drives the run is there."""
+        self._agent = agent
+        self.view.phase = "planning …"
+        self.view.usage = lambda: next((each.fold.usage for each in agent.engine.sessions.values()), None)
+
+    async def resumed(self, agent: Agent, decisions: dict[str, Decision] | None = None) -> RunResult:
+        """Go on with the thread's run."""
+        from graph.commands.asking import who
+
+        return await agent.resume(
+            self.thread,
+            decisions=decisions,
+            on_event=self.watch.take,
+            limits=self.limits,
+            approve=self.approve,
+            by=who(),
+        )
+
+    async def answered(self, agent: Agent, result: RunResult) -> RunResult:
+        """Ask at the terminal, as long as somebody there answers."""
+        while result.status == "paused" and self.approve == "ask" and self.watch.can_ask:
+            decisions = await self._decisions(result.approvals)
+            if not decisions:
+                break
+            try:
+                result = await self.resumed(agent, decisions)
+            except ApprovalConflict as conflict:  # somebody else was faster; what is still open is asked again
+                say(f"  {conflict}")
+                result = await self.resumed(agent)
+        return result
+
+    async def standing(self, agent: Agent) -> RunResult | None:
+        """Where the run stands after a stop; None if it had not begun, whatever ran on the thread before."""
+        try:
+            result = await agent.show(self.thread)
+        except UnknownThread:
+            return None
+        return result if result.status == "running" or self.view.lines else None
+
+    async def _decisions(self, requests: Sequence[ApprovalRequest]) -> dict[str, Decision]:
+        from graph.commands.asking import asked_at_terminal
+
+        try:
+            with self.watch.paused():
+                return await asked_at_terminal(requests)
+        except asyncio.CancelledError:  # Ctrl-C at a question leaves it for later
+            return {}
+
+    def _tell(self) -> None:
+        """Say what a stop still waits for: an effect that has begun is not cut off."""
+        self.view.stopping = True
+        folds = [each.fold for each in self._agent.engine.sessions.values()] if self._agent else []
+        begun = [f"{unit} ({run.tool or (run.in_doubt or {}).get('tool')})"
+                 for each in folds for unit, run in each.steps.items() if run.in_doubt is not None]  # fmt: skip
+        waits = f"; {', '.join(begun)} has begun and is waited for, Ctrl-C again leaves at once" if begun else ""
+        say(f"stopping{waits}")
+
+
 def run_goal(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) -> NoReturn:
     """Run, show, ask where somebody is there to answer, and end with the run's exit code."""
-    from nodes.entering import new_id
-
     options.one_source()
     inputs, draft, limits = options.named_inputs(), options.draft(), values(options.limits, "--limit")
-    thread = options.thread or new_id()
+    thread = options.thread if options.thread is not None else new_id()
+    drive = Drive(thread, toolkits, options.approve, as_json=as_json)
 
-    async def work() -> RunResult:
-        async with opened(toolkits) as agent, _watched(agent, as_json) as view:
-            result = await agent.run(
-                options.goal,
-                inputs=inputs,
-                thread_id=thread,
-                plan=draft,
-                template=options.template,
-                request_id=options.request_id,
-                limits=limits,
-                on_event=view.take,
-                approve=options.approve,
-            )
-            return await _answered(agent, result, view, options.approve)
+    async def start(agent: Agent) -> RunResult:
+        return await agent.run(
+            options.goal,
+            inputs=inputs,
+            thread_id=thread,
+            plan=draft,
+            template=options.template,
+            request_id=options.request_id,
+            limits=limits,
+            on_event=drive.watch.take,
+            approve=options.approve,
+        )
 
-    _end(thread, work, as_json=as_json)
+    end(drive, start)
 
 
 def resume_thread(
     thread: str, toolkits: Sequence[str], approve: ApproveMode, limits: Sequence[str], *, as_json: bool
 ) -> NoReturn:
     """Go on, show, ask, and end with the run's exit code."""
-    raised = values(limits, "--limit")
-
-    async def work() -> RunResult:
-        async with opened(toolkits) as agent, _watched(agent, as_json) as view:
-            result = await agent.resume(thread, on_event=view.take, limits=raised, approve=approve, by="command line")
-            return await _answered(agent, result, view, approve)
-
-    _end(thread, work, as_json=as_json)
+    drive = Drive(thread, toolkits, approve, as_json=as_json, limits=values(limits, "--limit"))
+    end(drive, drive.resumed)
 
 
-def _watched(agent: Agent, as_json: bool) -> Any:
-    from graph.commands.live import watch
+def end(drive: Drive, start: Callable[[Agent], Awaitable[RunResult]]) -> NoReturn:
+    """Drive a run until it stops, then show how it stands and end with its exit code."""
 
-    return watch(agent.engine.registry, quiet=as_json)
-
-
-async def _answered(agent: Agent, result: RunResult, view: Any, approve: ApproveMode) -> RunResult:
-    """Ask at the terminal, as long as the person there answers."""
-    from graph.commands.people import ask_at_terminal
-
-    while result.status == "paused" and approve == "ask" and view.interactive:
-        decisions = ask_at_terminal(result.approvals)
-        if not decisions:
-            break
-        result = await agent.resume(result.thread_id, decisions=decisions, on_event=view.take, by="command line")
-    return result
-
-
-def _end(thread: str, work: Any, *, as_json: bool) -> NoReturn:
-    try:
-        result: RunResult = waited(work)
-    except KeyboardInterrupt:
-        say(f"stopped; what is finished is kept. Go on with: surestep resume {thread}")
-        raise SystemExit(STOPPED) from None
-    if as_json:
+    with drive.watch.shown():
+        result = _driven(drive, start)
+    stopped = drive.stopping.asked_at is not None and (result is None or result.status == "running")
+    if result is None:
+        raise Stopped
+    if drive.as_json:
         print_json(result.as_json())
-    else:
+    elif not stopped:
         from graph.commands.ending import show_end
 
-        show_end(result)
-    sys.stdout.flush()
-    raise SystemExit(result.exit_code)
+        show_end(result, drive.toolkits)
+    if stopped:
+        say(f"stopped; what is finished is kept. Go on with: {drive.stopping.advice}")
+    raise SystemExit(STOPPED if stopped else result.exit_code)
+
+
+def _driven(drive: Drive, start: Callable[[Agent], Awaitable[RunResult]]) -> RunResult | None:
+    opening = opened(drive.toolkits)
+
+    async def work() -> RunResult | None:
+        async with opening as agent:
+            drive.opened(agent)
+            try:
+                return await drive.answered(agent, await start(agent))
+            except asyncio.CancelledError:
+                if drive.stopping.asked_at is None:
+                    raise
+                return await drive.standing(agent)
+
+    return waited(work, drive.stopping)

@@ -1,0 +1,143 @@
+"""Where output goes: one result on stdout, everything said beside it on stderr; and what either of them can hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import IO, TYPE_CHECKING, Any, TextIO
+
+from plans.errors import StorageUnavailable
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+UNWRAPPED = 10_000
+"""Columns of an output that is no terminal: a line stays one line for whatever program reads it."""
+
+# What moves a terminal's cursor, rings its bell, or turns the direction of its text: such text comes from files and
+# models, and would otherwise write whatever it likes into a person's screen.
+_ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+_IN_ASCII = str.maketrans({"✓": "+", "▸": ">", "✗": "x", "·": "-", "…": "..."})
+
+
+def prepare_streams() -> None:
+    """Make the three standard streams usable: one that was closed becomes empty, one that cannot write a character
+    (LANG=C, Latin-1) writes its escape instead of failing."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            _open_nothing(number, name)
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a TextIO in the stubs
+
+
+def _open_nothing(number: int, name: str) -> None:
+    try:
+        os.fstat(number)
+    except OSError:
+        # The lowest free number is given, so the descriptor itself is taken too: nothing else can end up behind it.
+        os.open(os.devnull, os.O_RDWR)
+    setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w", closefd=False))
+
+
+def written(text: str, stream: IO[str]) -> str:
+    """The text with our own marks in ASCII where the stream cannot write them."""
+    return text if _is_unicode(stream) else text.translate(_IN_ASCII)
+
+
+def _is_unicode(stream: IO[str]) -> bool:
+    return (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "").startswith("utf")
+
+
+def harmless(text: str) -> str:
+    """The text with what would act on a terminal shown as escapes; line ends and tabs stay."""
+    return _ACTIVE.sub(lambda found: f"\\x{ord(found[0]):02x}", text.replace("\r\n", "\n"))
+
+
+def say(message: str) -> None:
+    """A line for the person, on stderr. Nobody listening is no reason to stop."""
+    with suppress(OSError, ValueError):
+        sys.stderr.write(written(f"{harmless(message)}\n", sys.stderr))
+        sys.stderr.flush()
+
+
+def write_out(text: str) -> None:
+    """Write to stdout at once. A reader who has gone is nothing wrong; a full disk is StorageUnavailable."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go_of_stdout()
+    except OSError as error:
+        _let_go_of_stdout()
+        raise StorageUnavailable(f"the result cannot be written to standard output: {error.strerror}") from None
+
+
+def write_bytes(body: bytes) -> None:
+    """Write a stored result to stdout, byte for byte, with a line end after it."""
+    sys.stdout.flush()
+    try:
+        sys.stdout.buffer.write(body + b"\n")
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _let_go_of_stdout()
+    except OSError as error:
+        _let_go_of_stdout()
+        raise StorageUnavailable(f"the result cannot be written to standard output: {error.strerror}") from None
+
+
+def _let_go_of_stdout() -> None:
+    """What is still buffered goes nowhere: Python would try it once more at its end, and fail there."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def print_json(value: Any) -> None:
+    """The one object that goes to stdout; in pure ASCII where the output cannot hold every character."""
+    write_out(json.dumps(value, ensure_ascii=not _is_unicode(sys.stdout)) + "\n")
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A rich console; where its output is no terminal nothing is wrapped."""
+    from rich.console import Console
+
+    found = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not found.is_terminal and "COLUMNS" not in os.environ:
+        found.width = UNWRAPPED
+    return found
+
+
+def show(*shown: RenderableType) -> None:
+    """Print for a person, on stdout, as rich lays it out; texts are shown as they are, without markup."""
+    out = console()
+    with out.capture() as captured:
+        for each in shown:
+            out.print(harmless(each) if isinstance(each, str) else each)
+    lines = "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    write_out(written(lines, sys.stdout))
+
+
+@contextmanager
+def stdout_for_the_result() -> Iterator[None]:
+    """What tools print, and the programs that they start, goes to stderr: stdout is for the one result."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with redirect_stdout(_stderr()):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+def _stderr() -> TextIO:
+    return sys.stderr

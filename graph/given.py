@@ -1,0 +1,50 @@
+"""What a caller gives besides goal and inputs, checked and told in words: ids and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from plans.errors import InvalidInput
+from plans.limits import Limits
+from plans.values import printable
+from plans.wording import nearest
+
+LONGEST_ID = 200
+
+
+def check_id(given: str, what: str) -> str:
+    """An id that can be stored, shown in one line and typed as an argument. Raises InvalidInput.
+
+    `what` begins the sentence: "the thread id".
+    """
+    if not given.strip():
+        raise InvalidInput(f"{what} is empty; leave it out, or give some letters or digits")
+    if len(given) > LONGEST_ID:
+        raise InvalidInput(f"{what} has {len(given):,} characters; at most {LONGEST_ID} are taken")
+    if not given.isprintable() or given != given.strip() or given.startswith("-"):
+        raise InvalidInput(
+            f"{what} {printable(given)!r} cannot be used: printable characters only, no space at its ends, and no - "
+            "at its beginning"
+        )
+    return given
+
+
+def limits_from(given: Mapping[str, Any] | None) -> Limits:
+    """The limits of a run. Raises InvalidInput that names each wrong one, what it is and what it should be."""
+    try:
+        return Limits.model_validate(dict(given or {}))
+    except ValidationError as error:
+        wrong = "; ".join(_wrong(item) for item in error.errors(include_url=False))
+        raise InvalidInput(f"limits that cannot be used: {wrong}") from None
+
+
+def _wrong(item: Any) -> str:
+    name = str(item["loc"][0])
+    if item["type"] != "extra_forbidden":
+        return f"{name} is {item['input']!r}: {item['msg'][:1].lower()}{item['msg'][1:]}"
+    close = nearest(name, Limits.model_fields)
+    meant = f"did you mean {close}?" if close else f"there are {', '.join(Limits.model_fields)}"
+    return f"there is no limit {printable(name)!r}; {meant}"
