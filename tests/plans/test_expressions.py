@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plans.expressions import MAX_LENGTH, InvalidExpression, compiled, finds_null, holds, names_read, search
-from plans.values import JSON
+from plans.values import JSON, MAX_DEPTH
 from tests.plans.sample import values
 
 PIECES = st.sampled_from([
@@ -40,6 +40,7 @@ def test_any_expression_on_any_value_gives_a_value_or_one_kind_of_error(text: st
         ("a" * (MAX_LENGTH + 1), "at most"),
         ("(" * 1900, "not JMESPath"),
         ("!" * 1900 + "a", "nested too deeply"),
+        ("!" * (MAX_DEPTH + 1) + "a", "nested too deeply"),
         ("(" * 500 + "a" + ")" * 500 + "." + "a[" * 100 + "0" + "]" * 100, "not JMESPath|nested"),
         ("nope(a)", "there is no function nope"),
         ("a[?nope(b)]", "there is no function nope"),
@@ -54,6 +55,14 @@ def test_an_expression_that_cannot_work_is_refused_when_it_is_read(text: str, sa
     """Unknown functions, wrong numbers of arguments and a ! that binds elsewhere are found before anything runs."""
     with pytest.raises(InvalidExpression, match=said):
         compiled(text)
+
+
+@pytest.mark.parametrize("text", ["ceil(`1e400`)", "sum(@)", "@[::0]", "join(',', `[1]`)", "max_by(@, &a)", "abs('x')"])
+def test_an_expression_that_cannot_be_evaluated_fails_in_the_same_way(text: str) -> None:
+    """Overflow, a step of zero, wrong types: each is the one error that callers catch, in one line."""
+    with pytest.raises(InvalidExpression, match="cannot be evaluated here") as failed:
+        search(text, [1, {"a": None}, "x"])
+    assert "\n" not in str(failed.value)
 
 
 def test_a_negation_that_means_what_it_says_is_fine() -> None:

@@ -121,25 +121,23 @@ def test_a_sub_goal_is_refused_until_it_can_be_planned() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "paths"),
+    ("args", "names"),
     [
-        ({}, ["steps[0].args.order_id"]),
-        ({"order_id": 3}, ["steps[0].args.order_id"]),
-        ({"order_id": "A1", "x": 1}, ["steps[0].args.x"]),
-        ({"order_id": "a\x00"}, ["steps[0].args.order_id"]),
-        ({"order_id": "a\ud800"}, ["steps[0].args.order_id"]),
-        ({"order_id": float("nan")}, ["steps[0].args.order_id"]),
-        (
-            {"order_id": "A1", "x": float("inf"), "y": 2**64},
-            ["steps[0].args.x", "steps[0].args.y", "steps[0].args.x", "steps[0].args.y"],
-        ),
+        ({}, ["order_id"]),
+        ({"order_id": 3}, ["order_id"]),
+        ({"order_id": "A1", "x": 1}, ["x"]),
+        ({"order_id": "a\x00"}, ["order_id"]),
+        ({"order_id": "a\ud800"}, ["order_id"]),
+        ({"order_id": float("nan")}, ["order_id"]),
+        ({"order_id": "A1", "x": float("inf"), "y": 2**64}, ["x", "y"]),
+        ({"order_id": 3, "x": [{"y": "\x00"}]}, ["order_id", "x", "x[0].y"]),
     ],
 )
-def test_arguments_are_checked_by_the_tool_and_for_what_can_be_stored(args: dict[str, Any], paths: list[str]) -> None:
-    """Every wrong argument is named with its place, once for each thing that is wrong."""
+def test_arguments_are_checked_by_the_tool_and_for_what_can_be_stored(args: dict[str, Any], names: list[str]) -> None:
+    """Every wrong argument is named with its place; what cannot be stored is not wrong for a second reason."""
     found = faults({"id": "s1", "args": args})
     assert {fault.code for fault in found} == {"INVALID_ARGS"}
-    assert {fault.path for fault in found} == set(paths)
+    assert sorted(fault.path for fault in found) == [f"steps[0].args.{name}" for name in names]
 
 
 def test_what_a_reference_fills_is_not_judged_before_it_is_known() -> None:
@@ -198,10 +196,11 @@ def test_a_cycle_is_shown_as_its_path() -> None:
 
 
 def test_a_step_that_waits_for_itself_is_a_cycle() -> None:
-    """By name, by reference or by condition."""
+    """By name, by reference or by condition; and each such step is named."""
     assert codes({"id": "s1", "depends_on": ["s1"]}) == ["CYCLE"]
     assert codes({"id": "s1", "args": {"order_id": "${s1.id}"}}) == ["CYCLE"]
     assert codes({"id": "s1", "when": "s1.status == 'x'"}) == ["CYCLE"]
+    assert codes(*({"id": f"s{n}", "depends_on": [f"s{n}"]} for n in range(40))) == ["CYCLE"] * 40
 
 
 def test_separate_cycles_are_all_reported() -> None:

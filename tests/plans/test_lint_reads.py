@@ -48,6 +48,7 @@ def reading(text: str, **fields: Any) -> list[tuple[str, str | None]]:
         "order ${s1.id} of ${inputs.day}",
         "$${s9} and $5 and ${9} and {{name}} and {s1}",
         "a lone ${ and } and $",
+        "$${s1 and $${ s1 }",
     ],
 )
 def test_a_reference_that_can_be_followed_is_no_fault(text: str) -> None:
