@@ -15,10 +15,10 @@ from tools.registry import Toolkit
 
 
 def options_from(settings: Settings) -> EngineOptions:
-    """What an engine needs of the settings."""
+    """What an engine needs of the settings. Asks where it is run: not for an event loop."""
     return EngineOptions(
         database_url=settings.database_url,
-        folder=settings.folder,
+        folder=settings.folder.absolute(),
         artifacts_url=settings.artifacts_url,
         output=settings.output.absolute(),
         input_root=settings.input_root,

@@ -87,6 +87,9 @@ async def test_after_a_start_of_the_server_a_missing_session_proves_nothing(data
     async with Leases(database, length_s=86_400) as new:
         await old.acquire("r1", "host:1")
         await vanish(old)
+        await database.execute(
+            "UPDATE surestep.leases SET backend_start = pg_postmaster_start_time() - interval '1 minute'"
+        )
         await asyncio.sleep(0.1)
         with pytest.raises(RunBusy, match="driven by host:1"):
             await new.acquire("r1", "host:2")
