@@ -155,13 +155,25 @@ def approvals(
 
 @app.command()
 def approve(
-    thread: ThreadId, step: StepId, toolkit: Toolkits = None, approve: Approve = "ask", json: Json = False
+    thread: ThreadId,
+    step: StepId,
+    happened: Annotated[
+        str | None,
+        typer.Option(
+            "--happened", metavar="RESULT", help="Of a step that may have happened: it has, with this result."
+        ),
+    ] = None,
+    toolkit: Toolkits = None,
+    approve: Approve = "ask",
+    json: Json = False,
 ) -> None:
     """Allow a step as it was shown, and go on with the run."""
     from graph.commands.people import decide
     from plans.decisions import Approve as Yes
+    from plans.decisions import Respond
 
-    decide(thread, step, Yes(), toolkit or [], approve, as_json=json)
+    decision = Yes() if happened is None else Respond(message=happened)
+    decide(thread, step, decision, toolkit or [], approve, as_json=json)
 
 
 @app.command()

@@ -28,7 +28,8 @@ def request_text(request: ApprovalRequest) -> str:
     """One request as a person should see it before deciding: what would run, with what, and why it is asked."""
     meaning = {
         "risk": f"{request.tool}, risk {request.risk}",
-        "unknown_outcome": f"{request.tool} may have happened or not; approve: it has not, run it; reject: leave it",
+        "unknown_outcome": f"{request.tool} may have happened or not. approve: it has NOT, run it; "
+        "approve --happened RESULT: it has; reject: leave it, skip the step",
     }.get(request.kind, request.tool)
     width = max(len(name) for name in ("why", *request.args))
     shown = [
