@@ -62,7 +62,7 @@ def test_damaged_utf8_is_refused_and_named(desk: Desk) -> None:
     body = ("name,v\n" + "äöü,1\n" * 50).encode() + b"\xe4bc,2\n"
     failure = desk.refusal(desk.file(body))
     assert failure.code == "INVALID_INPUT"
-    for part in ("0xE4", "offset 457", "line 52", "encoding"):
+    for part in ("UTF-8 with damage", "0xE4", "offset 457", "line 52", "encoding"):
         assert part in failure.message
     assert desk.describe(desk.file(body, "d2.csv"), reading=Reading(encoding="cp1252")).rows == 51
 

@@ -63,12 +63,13 @@ def desk_texts(desk: Desk) -> list[str]:
 
 
 def test_sheet_cells_are_strings(desk: Desk) -> None:
-    """An xlsx holds no formula, no link and no shared formula, and each text as it was made inert."""
+    """An xlsx holds no formula, no link, no time of writing, and each text as it was made inert."""
     export(desk, attacking(desk), "safe.xlsx")
     with zipfile.ZipFile(desk.out / "safe.xlsx") as archive:
         sheet = archive.read("xl/worksheets/sheet1.xml").decode()
         assert "<f>" not in sheet
         assert "<hyperlink" not in sheet
+        assert "2000-01-01T00:00:00Z" in archive.read("docProps/core.xml").decode()
         assert not [name for name in archive.namelist() if "sheet1.xml.rels" in name]
     frame = fastexcel.read_excel(desk.out / "safe.xlsx").load_sheet(0, dtypes="string").to_polars()
     assert frame.height == len(ATTACKS)

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import string
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 from pathlib import Path
+from typing import Any
 
+import jsonschema
+import polars as pl
 import pytest
 
 from plans.failure import ToolFailure
-from tests.tools.tabular.conftest import Desk
+from tests.tools.tabular.conftest import ORDERS, Desk
 from tools.registry import Registry
 from tools.tabular import tabular
 from tools.tabular.arguments import Reading
+from tools.tabular.opening import _read
+from tools.tabular.pace import Pace
 from tools.tabular.phrases import say
 from tools.tabular.shelf import Key, Shelf
 from tools.tabular.table import Table
@@ -77,6 +86,7 @@ def test_a_table_is_read_once(desk: Desk) -> None:
 
     def read(wanted: Key) -> Table:
         reads.append(wanted)
+        time.sleep(0.05)
         return table
 
     def want() -> None:
@@ -130,3 +140,41 @@ def test_progress_is_told_and_never_goes_back(desk: Desk) -> None:
     assert fractions == sorted(fractions)
     assert 0 <= fractions[0] <= fractions[-1] <= 1
     assert len(fractions) > 10
+
+
+def test_scratch_space_is_given_back(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a table needed on disk goes when the table goes, and at once when it could not be read."""
+    scratch = desk.folder / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    path = desk.folder / "p.parquet"
+    pl.DataFrame({"a": [1, 2]}).write_parquet(path)
+    table = _read(Key.of(path, None, Reading()), Pace.of(desk.ctx()))
+    assert len(list(scratch.iterdir())) == 1
+    del table
+    gc.collect()
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(ToolFailure):
+        _read(Key.of(path, None, Reading()), Pace.of(desk.ctx()))
+    assert not list(scratch.iterdir())
+
+
+async def test_a_plan_of_the_whole_job_runs_through_the_registry(desk: Desk) -> None:
+    """Results go from tool to tool as plain JSON, and come out as what the output schema says."""
+    tools, ctx, path = Registry.of(tabular), desk.ctx(), desk.declare(ORDERS)
+
+    async def call(name: str, **args: Any) -> Any:
+        assert tools[name].check_args(args) == []
+        result = await tools[name].invoke(json.loads(json.dumps(args)), ctx)
+        jsonschema.validate(result, tools[name].output_schema or {})
+        return result
+
+    table = await call("describe_table", path=path)
+    fields = await call("check_fields", path=path)
+    found = await call("find_anomalies", path=path, output="anomalies.csv")
+    figures = await call("aggregate", path=path, group_by=["status"], measures=[{"op": "sum", "column": "amount"}])
+    report = await call(
+        "render_report", title="Orders", table=table, fields=fields, anomalies=found, aggregates=[figures]
+    )
+    assert report["summary"] == found["summary"]
+    assert sorted(file.name for file in desk.out.iterdir()) == ["anomalies.csv", "report.html", "report.md"]
