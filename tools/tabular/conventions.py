@@ -127,7 +127,7 @@ def _timed(texts: pl.Series, values: pl.Series, column: Column) -> Column:
     timed = bool((values.dt.truncate("1d") != values).any())
     zoned = good.str.contains(":[0-9.,]+(?: ?[AaPp][Mm])? ?" + _ZONE)
     notes = column.notes
-    if bool(zoned.any()):
+    if bool(zoned.any()) and not bool(zoned.all()):
         notes += (note("assumed_utc", column=column.name, count=int(zoned.sum()), unzoned=int((~zoned).sum())),)
     kind: Kind = "datetime" if timed or column.kind == "datetime" else "date"
     return replace(column, kind=kind, timed=timed, zoned=bool(zoned.any()), notes=notes)

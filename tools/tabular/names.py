@@ -38,7 +38,7 @@ _STAGES: tuple[tuple[frozenset[str], tuple[str, ...]], ...] = (
     (_set("confirmed approved bestätigt"), ("确认", "审核")),
     (_set("paid payment bezahlt"), ("付款", "支付")),
     (_set("packed picked verpackt"), ("配货", "打包")),
-    (_set("shipped dispatched sent shipping shipment versandt"), ("发货", "出库", "寄出")),
+    (_set("ship shipped dispatched sent shipping shipment versandt"), ("发货", "出库", "寄出")),
     (_set("delivered received delivery arrival arrived geliefert zugestellt"),
      ("送达", "收货", "签收", "到货")),
     (_set("returned return retour"), ("退货",)),

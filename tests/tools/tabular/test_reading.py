@@ -228,7 +228,8 @@ def test_decimal_marks(desk: Desk, text: str, options: dict[str, str], largest: 
 
 
 def test_times_with_and_without_a_zone_are_told(desk: Desk) -> None:
-    """Zoned times become UTC; that others were taken as UTC is an assumption."""
+    """Zoned times become UTC, which is no assumption; that others were taken as UTC is one."""
+    assert desk.describe(desk.file("id,at\n1,2024-01-01T10:00:00+02:00\n", "z.csv")).assumptions == ()
     result = desk.describe(desk.file("id,at\n1,2024-01-01T10:00:00+02:00\n2,2024-01-01 09:30:00\n"))
     assert (result.columns[1].min, result.columns[1].max) == ("2024-01-01T08:00:00Z", "2024-01-01T09:30:00Z")
     assert any("UTC" in one for one in result.assumptions)

@@ -194,7 +194,8 @@ def test_optional_columns_may_be_empty(desk: Desk) -> None:
         ("orderStatus", (False, False, True, 0)), ("expected_delivery", (False, False, False, None)),
         ("deliveredAt", (False, False, False, 5)), ("退款金额", (False, False, False, 7)),
         ("订单编号", (False, True, False, None)),
-        ("updated_at", (False, False, False, None)), ("paid", (True, False, False, 2)),
+        ("updated_at", (False, False, False, None)), ("Ship Date", (False, False, False, 4)),
+        ("paid", (True, False, False, 2)),
     ],
 )  # fmt: skip
 def test_what_names_say(name: str, expected: tuple[bool, bool, bool, int | None]) -> None:
