@@ -93,9 +93,10 @@ WORDS = {
     "why_time_order": "by their names {earlier} comes before {later}",
     "why_duplicate_ids": "{column} names rows: {distinct} of {present} values differ",
     "why_allowed_values": "{column} has few values; those used in at least 1 % of the rows are the list: {values}",
-    "why_outliers": "{column} is an amount or a quantity by its name; modified z-score beyond 3.5 (Iglewicz and Hoaglin)",
-    "why_outliers_log": "{column} is an amount or a quantity by its name; modified z-score beyond 3.5 (Iglewicz and Hoaglin) of its "
-    "logarithm, because the values are skewed",
+    "why_outliers": "{column} is an amount or a quantity by its name; modified z-score beyond 3.5 (Iglewicz and "
+    "Hoaglin)",
+    "why_outliers_log": "{column} is an amount or a quantity by its name; modified z-score beyond 3.5 (Iglewicz and "
+    "Hoaglin) of its logarithm, because the values are skewed",
     "why_missing": "{column} is nearly always filled ({count} of {rows} missing)",
     "why_bad_values": "most values of {column} are of the type {kind}",
     "detail_negative_amount": "{column} is {value}, below zero",
