@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.types import interrupt
 
-from nodes.answers import ALLOWED, check_decision, edited_draft, read_answers, take_decisions
+from nodes.answers import ALLOWED, check_decision, read_answers, take_decisions
 from nodes.events import Event
-from nodes.state import AgentState, Drafted, Planning
+from nodes.state import AgentState
 from plans.decisions import ApprovalRequest, Decision, Reject
 from plans.errors import ApprovalConflict
 
@@ -56,9 +56,7 @@ async def approve(state: AgentState, session: Session, answer: Any) -> dict[str,
             await _store(session, request, decision)
     taken = await take_decisions(session)
     if session.fold.edits:
-        draft = edited_draft(session.plan, session.fold.edits)
-        drafted = Drafted(draft=draft, source="human", template=session.plan.template)
-        return {"drafted": drafted, "planning": Planning(), "edge": "edited", "status": "running"}
+        return {"edge": "edited", "status": "running"}
     rejected = any(isinstance(decision, Reject) for _, decision in taken)
     return {"edge": "rejected" if rejected else "approved", "status": "running"}
 

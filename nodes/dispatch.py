@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nodes.answers import edited_draft, take_decisions
-from nodes.state import AgentState, Drafted
+from nodes.answers import take_decisions
+from nodes.state import AgentState
 from nodes.validate import revise
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ async def dispatch(state: AgentState, session: Session) -> dict[str, Any]:
         if session.fold.asked:
             await take_decisions(session)
         if session.fold.edits:  # decided while other steps ran, or before the process died
-            draft = edited_draft(session.plan, session.fold.edits)
-            await revise(session, Drafted(draft=draft, source="human", template=session.plan.template))
+            await revise(session)
         if session.cancelled:
             return {"edge": "finish"}
         if session.decision_needed or not session.scheduling().idle:
@@ -35,4 +34,6 @@ async def _paused(session: Session) -> bool:
     """Let the run go, unless one of its questions was answered in the meantime: then it goes on by itself."""
     await session.record("paused", body={"wall_s": round(session.elapsed_s(), 3)})
     await session.stands("paused")
-    return await session.let_go(unless_decided=list(session.fold.asked))
+    if await session.let_go(unless_decided=list(session.fold.asked)):
+        return True
+    return not await take_decisions(session) and await session.let_go()

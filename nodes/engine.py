@@ -45,8 +45,8 @@ class EngineOptions:
 
 @dataclass
 class Engine:
-    """Stores, tools and models behind the nodes. `sessions` holds the runs that this process drives now; `approve` and
-    `limits` what a caller has said for its own drive of a run."""
+    """Stores, tools and models behind the nodes. `sessions` holds the runs that this process drives now, `closing` those
+    that it is about to let go; `approve` and `limits` what a caller has said for its own drive of a run."""
 
     options: EngineOptions
     database: Database
@@ -64,6 +64,7 @@ class Engine:
     approve: dict[str, str] = field(default_factory=dict)
     limits: dict[str, Limits] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
+    closing: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
 
@@ -83,16 +84,26 @@ class Engine:
         Raises RunBusy if another process drives the run.
         """
         async with self.opening:
+            await self.closed(run_id)
             known = self.sessions.get(run_id)
             if known is None:
                 known = self.sessions[run_id] = await Session.open(self, run_id)
             return known
 
     async def close_session(self, run_id: str) -> None:
-        """End the run's session here, if there is one: work in flight settled, journal flushed, lease let go."""
-        session = self.sessions.pop(run_id, None)
-        if session is not None:
-            await session.close()
+        """End the run's session here, if there is one: work in flight settled, journal flushed, lease let go.
+
+        Who is cancelled while it waits does not cut that short; who comes second waits for the same end.
+        """
+        if (session := self.sessions.pop(run_id, None)) is not None:
+            self.closing[run_id] = asyncio.create_task(session.close(), name=f"{run_id} closes")
+            self.closing[run_id].add_done_callback(lambda _: self.closing.pop(run_id, None))
+        await self.closed(run_id)
+
+    async def closed(self, run_id: str) -> None:
+        """Returns when a session that is being closed is closed; raises what went wrong with that."""
+        if (task := self.closing.get(run_id)) is not None:
+            await asyncio.shield(task)
 
 
 def run_record(head: RunHead) -> RunRecord:
@@ -136,7 +147,7 @@ async def open_engine(
         ports = Ports(
             PostgresBreakers(database), PostgresSettings(database), PostgresCache(database), clock=clock or Clock()
         )
-        artifacts_url = options.artifacts_url or str((options.folder / "artifacts").absolute())
+        artifacts_url = options.artifacts_url or str(options.folder / "artifacts")
         engine = Engine(
             options=options,
             database=database,
@@ -155,7 +166,7 @@ async def open_engine(
         try:
             yield engine
         finally:
-            for run_id in list(engine.sessions):
+            for run_id in {*engine.sessions, *engine.closing}:
                 await engine.close_session(run_id)
             for model in {id(m): m for m in (engine.planner, engine.small) if m is not None}.values():
                 await model.aclose()

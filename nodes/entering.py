@@ -44,6 +44,8 @@ def in_session(node: Node, engines: EngineSource) -> Entered:
     async def run(state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]:
         engine = await engines()
         session = await _session(engine, state, get_config(), runtime)
+        if node.__name__ != "finish":  # entered again after it has decided, it says the same
+            await _reopen(session, engine.limits.pop(session.head_run_id, None))
         fresh: dict[str, Any] = _fresh(state, session) if entry(state) == "new_goal" else {}
         seen = cast("AgentState", {**state, **fresh})
         return await _driven(engine, session, lambda: node(seen, session), seen, fresh)
@@ -59,6 +61,7 @@ def asking(engines: EngineSource) -> Entered:
         answer = ask(state)
         engine = await engines()
         session = await _session(engine, state, get_config(), runtime)
+        await _reopen(session, engine.limits.pop(session.head_run_id, None))
         return await _driven(engine, session, lambda: approve(state, session, answer), state, {})
 
     run.__name__ = "approve"
@@ -92,7 +95,6 @@ async def _session(engine: Engine, state: AgentState, config: RunnableConfig, ru
         session = await _begun(engine, state, config, runtime.context)
     else:
         session = await engine.session(head.run_id)
-        await _reopen(session, engine.limits.pop(head.run_id, None))
     session.writer, session.config = runtime.stream_writer, config
     return session
 

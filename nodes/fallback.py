@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nodes.attempt import named_values
-from nodes.fold import base_id
+from nodes.missing import without
 from nodes.state import AgentState, Verdict
+from nodes.step_run import base_id
 from plans.expressions import InvalidExpression, search
 from plans.references import UnresolvedReference, resolve
 from plans.values import JSON
@@ -39,9 +40,9 @@ async def _apply(session: Session, verdict: Verdict) -> None:
 async def _arguments(session: Session, unit: str, tool: Tool, name: str) -> dict[str, JSON]:
     """The alternative's arguments: as declared, else those of the same name that it knows."""
     step = session.step(base_id(unit))
-    named, _ = await named_values(session, step, unit)
+    named, missing = await named_values(session, step, unit)
     try:
-        original = resolve(step.args, named.__getitem__)
+        original = resolve(without(step.args, missing), named.__getitem__)
         mapping = next(fallback.args for fallback in tool.spec.fallbacks if fallback.tool == name)
         if mapping is not None:
             return {argument: search(expression, original) for argument, expression in mapping.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nodes.state import InputFile, RunHead, Verdict
 from nodes.step_run import Output, StepRun, base_id
 from plans.decisions import ApprovalRequest
-from plans.failure import Failure
+from plans.failure import CODES, Failure
 from plans.plan import Plan
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def _reopened(self: RunFold, _: str, __: int, body: Body) -> None:
             run.exhausted, run.failure, run.verdict = False, None, None
             run.moved("pending")
             self.undecided.pop(unit, None)
-    self.queue = [verdict for verdict in self.queue if verdict.verdict != "finish"]
+    self.queue = [v for v in self.queue if v.verdict != "finish" or CODES[v.code].class_ != "limit"]
     if self.head and (limits := body.get("limits")):
         self.head = self.head.model_copy(update={"limits": self.head.limits.model_validate(limits)})
 

@@ -61,7 +61,7 @@ def _changed(name: str, file: InputFile) -> bool:
     try:
         return input_file(name, Path(file.path)).sha256 != file.sha256
     except InvalidInput:
-        return True
+        return bool(file.sha256)  # without a hash it was gone when it was last looked at
 
 
 def _client_file(name: str, path: str, root: Path | None) -> InputFile:

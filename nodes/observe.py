@@ -60,11 +60,11 @@ async def _decide(session: Session, unit: str) -> Verdict:
     if run.failure is None:
         raise AssertionError(f"{unit} is undecided and has no failure")
     verdict = decide(run.failure, _standing(session, unit, run.failure), now=session.engine.clock.wall())
-    await session.record("verdict", unit, run.attempt, body={"verdict": verdict.model_dump()})
-    if verdict.verdict == "ask":
+    if verdict.verdict == "ask":  # asked first: a verdict without its question would wait for nobody
         intent = run.in_doubt or {}
         args, tool = intent.get("args", {}), intent.get("tool", "")
         await record_request(session, unit, "unknown_outcome", tool, args, "high", run.failure.message)
+    await session.record("verdict", unit, run.attempt, body={"verdict": verdict.model_dump()})
     if verdict.verdict in ("retry", "next", "finish"):
         session.scheduling().moved(unit)
     return verdict
@@ -76,12 +76,13 @@ def _standing(session: Session, unit: str, failure: Failure) -> Standing:
     run = session.fold.run(unit)
     limits = session.head.limits
     tool = session.engine.registry.get(run.tool or step.tool or "")
-    critical = tool is not None and tool.spec.critical
+    # Children have had their tries and alternatives: what they came to is not changed by asking their parent again.
+    once = step_id in session.fold.expansions and unit == step_id
     return Standing(
         tries=run.tries,
-        max_attempts=1 if critical else limits.max_attempts,
+        max_attempts=1 if once or (tool is not None and tool.spec.critical) else limits.max_attempts,
         resendable=tool is not None and tool.effect in ("idempotent", "transactional"),
-        alternative=next_alternative(session, unit),
+        alternative=None if once else next_alternative(session, unit),
         can_replan=session.engine.planner is not None,
         local_replans_left=limits.max_local_replans - session.fold.local_replans[step_id],
         global_replans_left=limits.max_global_replans - session.fold.global_replans,

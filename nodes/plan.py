@@ -12,6 +12,7 @@ from nodes.planner import draft_plan, keeping
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
 from nodes.templates import Filled, choose, match
+from nodes.validate import is_answered, stored_draft
 from plans.errors import ModelNotConfigured, UsageError
 from plans.failure import Failure
 from plans.faults import Fault
@@ -31,7 +32,9 @@ NO_PLANNER = (
 async def plan(state: AgentState, session: Session) -> dict[str, Any]:
     """A draft for `validate`. Entered again for a known run it gives the plan that is recorded, and resets nothing."""
     planning = state.get("planning") or Planning()
-    if planning.purpose == "global":
+    if is_answered(session, planning):
+        drafted = stored_draft(session)
+    elif planning.purpose == "global":
         drafted = await _from_model(session, planning, "global_replan", state.get("faults") or [])
     else:
         drafted = await _first(session, planning, state.get("faults") or [])
@@ -40,9 +43,6 @@ async def plan(state: AgentState, session: Session) -> dict[str, Any]:
 
 async def _first(session: Session, planning: Planning, faults: list[Fault]) -> Drafted:
     head = session.head
-    if session.fold.plan is not None:
-        stored = session.fold.plan
-        return Drafted(draft=stored.draft, source=stored.source, template=stored.template)
     if head.given_plan is not None:
         return Drafted(draft=head.given_plan, source="file")
     try:

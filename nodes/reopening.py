@@ -1,37 +1,61 @@
-"""What is looked at when a run goes on in another process: are its input files still what they were?"""
+"""What is looked at when a run goes on in another drive: how long the last one took, and whether its inputs still hold."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodes.inputs import changed_files, input_file
-from nodes.state import InputFile, Verdict
+from nodes.state import OPEN, InputFile, Verdict
 from plans.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from checkpoints.rows import Row
     from nodes.session import Session
+
+
+async def look_again(session: Session, rows: Sequence[Row]) -> None:
+    """Take stock of a run that has rows. One that has ended for good is left as it is."""
+    finished = session.fold.finished
+    if finished is not None and finished["status"] not in OPEN:
+        return
+    if uncounted := uncounted_s(rows):
+        await session.record("elapsed", body={"wall_s": round(session.fold.usage.wall_s + uncounted, 3)})
+    await look_at_inputs(session)
+
+
+def uncounted_s(rows: Sequence[Row]) -> float:
+    """Seconds that the last drive took since it last wrote down its time: all of it, where it was killed."""
+    fence = rows[-1].fence if rows else 0
+    marks = [row.at for row in rows if row.fence == fence and ("wall_s" in row.body or row.n == 1)]
+    last = rows[-1].at if rows else None
+    return (last - marks[-1]).total_seconds() if last and marks and marks[-1] else 0.0
 
 
 async def look_at_inputs(session: Session) -> None:
     """A declared input that has changed breaks the plan's premise: the rest is planned anew, or the run ends.
 
-    What the files are now is recorded, so that the same change is told once.
+    What the files are now is recorded, so that the same change is told once. Before there is a plan nothing was read,
+    and when all is done nothing will be.
     """
-    head = session.head
+    head, fold = session.head, session.fold
     changed = await changed_files(head.files)
     if not changed:
         return
-    now = {name: _as_it_is(name, head.files[name]) for name in changed}
+    now = {name: await asyncio.to_thread(_as_it_is, name, head.files[name]) for name in changed}
     await session.record("inputs", body={"files": {name: file.model_dump() for name, file in now.items()}})
-    left = head.limits.max_global_replans - session.fold.global_replans
-    may_replan = session.engine.planner is not None and session.fold.plan is not None and left > 0
+    if fold.plan is None or all(fold.is_over(step.id) for step in fold.plan.steps):
+        return
+    may_replan = session.engine.planner is not None and fold.global_replans < head.limits.max_global_replans
+    named = ", ".join(f"{name} ({head.files[name].path})" for name in changed)
     verdict = Verdict(
         verdict="global_replan" if may_replan else "finish",
         step_id="",
-        attempt=session.fold.input_changes,
+        attempt=fold.input_changes,
         code="INPUT_CHANGED",
-        reason=f"input files have changed or gone since the run began ({', '.join(changed)}); start the goal again",
+        reason=f"input files have changed or gone since the run began: {named}; start the goal again with what they are",
     )
     await session.record("verdict", body={"verdict": verdict.model_dump()})
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nodes.fold import base_id
 from nodes.journaled_model import JournaledModel
 from nodes.model_errors import ModelFailed
 from nodes.offered import finished_steps, offered_tools, prompt_inputs
 from nodes.replanner import redraw_step, with_replacement
 from nodes.state import AgentState, Drafted, Planning
+from nodes.step_run import base_id
+from nodes.validate import is_answered, stored_draft
 from plans.faults import Fault
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 async def replan(state: AgentState, session: Session) -> dict[str, Any]:
     """A draft that differs from the current plan in the failed step only."""
     planning = state.get("planning") or Planning()
+    if is_answered(session, planning):
+        return {"drafted": stored_draft(session)}
     step_id = base_id(planning.step_id or "")
     failure = session.fold.run(step_id).failure
     model = session.engine.small

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from nodes.answers import take_decisions
@@ -18,7 +19,6 @@ from plans.plan import Plan
 
 if TYPE_CHECKING:
     from nodes.session import Session
-
 
 DECISIONS_EVERY_S = 1.0
 """How often the table of approvals is looked at while something runs and somebody is asked."""
@@ -36,6 +36,8 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._broken: list[BaseException] = []
         self._stopping = False
+        self._looked_at = session.engine.clock.monotonic()
+        self._watch: asyncio.Task[None] | None = None
 
     @property
     def frontier(self) -> Frontier:
@@ -93,8 +95,12 @@ class Scheduler:
 
     async def drive(self) -> None:
         """Start and collect until a decision is needed or nothing is left to run."""
+        if self._watch is None:
+            self._watch = asyncio.create_task(self._wake_on_cancel(), name=f"{self.session.head_run_id} cancel")
         while True:
             self._raise_if_broken()
+            if self.session.fold.asked:
+                await self._look_for_decisions()
             if self.session.decision_needed or self.session.fold.edits or self.session.cancelled:
                 return
             self._start_ready()
@@ -133,18 +139,29 @@ class Scheduler:
     async def _something(self) -> None:
         """Wait until something has ended, or the next waiting step run's time has come."""
         self._wake.clear()
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(self._longest_wait_s()):
                 await self._wake.wait()
-        except TimeoutError:
-            if self.session.fold.asked:
-                await take_decisions(self.session)
 
     def _longest_wait_s(self) -> float | None:
         """Until the next waiting step run's time, or the next look at what people have decided."""
+        clock = self.session.engine.clock
         due = self.frontier.next_at() if len(self.tasks) < self.session.head.limits.concurrency else None
-        waits = [] if due is None else [max(0.0, due - self.session.engine.clock.wall())]
-        return min([*waits, DECISIONS_EVERY_S] if self.session.fold.asked else waits, default=None)
+        waits = [] if due is None else [due - clock.wall()]
+        if self.session.fold.asked:
+            waits.append(self._looked_at + DECISIONS_EVERY_S - clock.monotonic())
+        return max(0.0, min(waits)) if waits else None
+
+    async def _look_for_decisions(self) -> None:
+        """A decision that comes while other branches run needs no interrupt."""
+        now = self.session.engine.clock.monotonic()
+        if now - self._looked_at >= DECISIONS_EVERY_S:
+            self._looked_at = now
+            await take_decisions(self.session)
+
+    async def _wake_on_cancel(self) -> None:
+        await self.session.lease.cancel.wait()
+        self._wake.set()
 
     def _raise_if_broken(self) -> None:
         """A bug or a lost lease in a step's task is the node's to raise: nothing is swallowed."""
@@ -161,6 +178,8 @@ class Scheduler:
     async def stop(self) -> None:
         """End what is in flight: reads are cancelled, effects that have begun are awaited to their deadline."""
         self._stopping = True
+        if self._watch is not None:
+            self._watch.cancel()
         for unit, task in list(self.tasks.items()):
             if unit not in self.session.acting:
                 task.cancel()

@@ -15,7 +15,7 @@ from checkpoints.journal import Row
 from checkpoints.leases import Lease
 from nodes.events import Event
 from nodes.fold import RunFold, fold
-from nodes.reopening import look_at_inputs
+from nodes.reopening import look_again
 from nodes.state import STATE_VERSION, RunHead, RunStatus
 from nodes.step_run import Output
 from plans.errors import SurestepError
@@ -74,8 +74,9 @@ class Session:
                 if record is None:
                     raise SurestepError(f"the run {run_id} has no stored request; start the goal again")
                 await session.record("run", body={"head": record.input})
-            elif picture.finished is None:
-                await look_at_inputs(session)
+                session._status = record.status
+            else:
+                await look_again(session, rows)
         except BaseException:
             await engine.leases.release(lease)
             raise
@@ -122,6 +123,7 @@ class Session:
         """A step of the current revision."""
         if self._steps[0] is not self.plan:
             self._steps = (self.plan, {step.id: step for step in self.plan.steps})
+            self.durable_steps = set()
         return self._steps[1][step_id]
 
     def elements(self, step: Step, compute: Callable[[], list[JSON]]) -> list[JSON]:
@@ -153,6 +155,8 @@ class Session:
         """
         row = self.row(kind, step_id, attempt, body, artifact)
         self.fold.apply(kind, step_id, attempt, body)
+        if "wall_s" in body:
+            self.began = time.monotonic()
         future = await self.engine.journal.submit(row)
         if step_id is not None and kind in ("outcome", "settlement"):
             self.accepted[step_id] = future
@@ -241,7 +245,9 @@ class Session:
         return {name: value for name, value in now.items() if state.get(name) != value}
 
     async def set_status(self, status: RunStatus, summary: Mapping[str, Any] | None = None) -> None:
-        """Write the run's status where it can be listed; refused if the lease was lost."""
+        """Write the run's status where it can be listed, never before the journal says so; refused if the lease was
+        lost."""
+        await self.flush()
         await self.engine.runs.set_status(self.head_run_id, self.lease.fence, status, dict(summary or {}))
 
     async def stands(self, status: RunStatus) -> None:
@@ -250,7 +256,7 @@ class Session:
             await self.set_status(status)
             self._status = status
 
-    async def let_go(self, *, unless_decided: Sequence[str]) -> bool:
+    async def let_go(self, *, unless_decided: Sequence[str] = ()) -> bool:
         """Stop owning a run that waits for people, once all it knows is durable; False if one of them has decided."""
         await self.flush()
         self._let_go = await self.engine.leases.release(self.lease, unless_decided=unless_decided)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from nodes.answers import edited_draft
 from nodes.events import Event
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
@@ -23,27 +24,34 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
     """Ready, or back to whoever wrote the draft while tries are left, or an honest end."""
     drafted = state.get("drafted") or Drafted()
     planning = state.get("planning") or Planning()
-    if drafted.source == "human" and session.fold.plan is not None:
-        faults = await revise(session, drafted)
-        return {"drafted": None, "faults": faults, "planning": Planning(), "edge": "ready"}
+    if session.fold.edits:
+        return _ready(await revise(session))
+    if is_answered(session, planning):
+        return _ready([])
     drafted = _with_kept_steps(session, drafted)
-    faults = [*drafted.faults, *_found(session, drafted, planning)]
+    faults = [*drafted.faults, *_found(session, drafted.draft, planning)]
     errors = errors_among(faults)
     if drafted.draft is not None and not errors:
         await _store(session, drafted, drafted.draft, planning, faults)
-        return {"drafted": None, "faults": faults, "planning": Planning(), "edge": "ready"}
+        return _ready(faults)
     return {"drafted": None, "faults": faults, **_again(session, drafted, planning, errors)}
 
 
-async def revise(session: Session, drafted: Drafted) -> list[Fault]:
-    """Make a person's edit the next revision. One that cannot be a plan is not used, and its step asks anew."""
-    planning = Planning()
-    faults = _found(session, drafted, planning)
-    errors = errors_among(faults)
-    if drafted.draft is not None and not errors:
-        await _store(session, drafted, drafted.draft, planning, faults)
-    else:
+def _ready(faults: list[Fault]) -> dict[str, Any]:
+    return {"drafted": None, "faults": faults, "planning": Planning(), "edge": "ready"}
+
+
+async def revise(session: Session) -> list[Fault]:
+    """Make people's edits the next revision. One that cannot be a plan is not used, and its step asks anew."""
+    drafted = Drafted(
+        draft=edited_draft(session.plan, session.fold.edits), source="human", template=session.plan.template
+    )
+    draft = drafted.draft or session.plan.draft
+    faults = _found(session, draft, Planning())
+    if errors := errors_among(faults):
         session.emit(Event(kind="notice", message=f"the edit is not used: {'; '.join(map(str, errors))}"))
+    elif draft != session.plan.draft:
+        await _store(session, drafted, draft, Planning(), faults)
     for unit in list(session.fold.edits):  # not used, or no change at all
         await session.record("edit_dropped", unit, body={})
         session.scheduling().moved(unit)
@@ -52,7 +60,7 @@ async def revise(session: Session, drafted: Drafted) -> list[Fault]:
 
 def _with_kept_steps(session: Session, drafted: Drafted) -> Drafted:
     """A plan written anew, with what has finished since its author looked."""
-    if drafted.source != "global_replan" or drafted.draft is None or _same(session.fold.plan, drafted.draft):
+    if drafted.source != "global_replan" or drafted.draft is None or session.fold.plan is None:
         return drafted
     ids = {step.id for step in drafted.draft.steps}
     since = [step for step in session.plan.draft.steps if step.id not in ids and _is_kept(session, step.id)]
@@ -67,26 +75,23 @@ def _is_kept(session: Session, step_id: str) -> bool:
     return session.fold.status(step_id) in ("running", "done", "skipped")
 
 
-def _found(session: Session, drafted: Drafted, planning: Planning) -> list[Fault]:
-    if drafted.draft is None or _stored_already(session, drafted.draft, planning):
+def _found(session: Session, draft: PlanDraft | None, planning: Planning) -> list[Fault]:
+    if draft is None:
         return []
     head = session.head
-    found = lint(drafted.draft, session.engine.registry, inputs=tuple(head.input_values()), limits=head.limits)
-    return [*found, *_changed_kept_steps(session, drafted.draft), *_no_progress(session, drafted.draft, planning)]
-
-
-def _same(stored: Plan | None, draft: PlanDraft) -> bool:
-    return stored is not None and stored.draft == draft
-
-
-def _stored_already(session: Session, draft: PlanDraft, planning: Planning) -> bool:
-    """Whether this draft is the current revision, and has been made it by what this planning is about."""
-    return _same(session.fold.plan, draft) and is_answered(session, planning)
+    found = lint(draft, session.engine.registry, inputs=tuple(head.input_values()), limits=head.limits)
+    return [*found, *_changed_kept_steps(session, draft), *_no_progress(session, draft, planning)]
 
 
 def is_answered(session: Session, planning: Planning) -> bool:
-    """Whether the current revision answers what this planning is about: then the process died after it was stored."""
+    """Whether a revision that is stored answers what this planning is about: then the process died after that."""
     return session.fold.plan is not None and all(verdict.key != planning.trigger for verdict in session.fold.queue)
+
+
+def stored_draft(session: Session) -> Drafted:
+    """The current revision, as the draft it was made of."""
+    plan = session.plan
+    return Drafted(draft=plan.draft, source=plan.source, template=plan.template)
 
 
 def _changed_kept_steps(session: Session, draft: PlanDraft) -> list[Fault]:
@@ -119,8 +124,6 @@ def _no_progress(session: Session, draft: PlanDraft, planning: Planning) -> list
 
 async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning: Planning, faults: list[Fault]) -> None:
     before = session.fold.plan
-    if _stored_already(session, draft, planning):
-        return
     plan = build_plan(
         draft,
         session.engine.registry,

@@ -143,6 +143,25 @@ async def test_a_repeated_effect_asks_first(agent_on: OpenAgent) -> None:
     assert (done.status, shop.calls["send"]) == ("done", 2)
 
 
+async def test_a_rule_of_a_tool_is_kept_before_anybody_is_asked(agent_on: OpenAgent) -> None:
+    """Arguments that break a rule fail with the rule's own words; no person is asked, and nothing is called."""
+    shop = Shop()
+
+    @shop.kit.tool(
+        effect="irreversible", risk="high", rules=[{"condition": "amount <= `50`", "message": "at most 50 at a time"}]
+    )
+    async def pay(amount: int) -> dict[str, bool]:
+        """Pay."""
+        shop.take("pay", amount)
+        return {"paid": True}
+
+    agent = await agent_on([shop.kit])
+    result = await agent.run(plan=plan(step("a", "pay", args={"amount": 70})))
+    assert (result.status, result.approvals, shop.calls["pay"]) == ("failed", (), 0)
+    assert [failure.code for failure in result.failures] == ["RULE_VIOLATED"]
+    assert "at most 50 at a time" in (result.answer or "")
+
+
 async def test_an_input_file_that_changed_while_the_run_waited_is_told_and_nothing_is_sent(
     agent_on: OpenAgent, tmp_path: Path
 ) -> None:
