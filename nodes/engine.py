@@ -45,8 +45,8 @@ class EngineOptions:
 
 @dataclass
 class Engine:
-    """Stores, tools and models behind the nodes. `sessions` holds the runs that this process drives now, `closing` those
-    that it is about to let go; `approve` and `limits` what a caller has said for its own drive of a run."""
+    """Stores, tools and models behind the nodes. `sessions` holds the runs that this process drives now, `closing`
+    those that it is about to let go; `approve` and `limits` what a caller has said for its own drive of a run."""
 
     options: EngineOptions
     database: Database

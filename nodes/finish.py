@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage
 from nodes.state import AgentState, RunStatus
 from plans.failure import Failure
 from plans.faults import errors_among
-from plans.references import UnresolvedReference, as_text, references_in, resolve
+from plans.references import UnresolvedReference, as_text, lines_of, references_in, resolve
 from plans.values import JSON
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ async def _planned_answer(session: Session) -> str | None:
     for reference in references_in(template):
         if session.fold.run(reference.name).output is not None:
             named[reference.name] = await session.value(reference.name)
-    lines = [line for text in template.split("\n") if (line := _line(text, named)) is not None]
+    lines = [line for text in lines_of(template) if (line := _line(text, named)) is not None]
     return "\n".join(lines) or None
 
 

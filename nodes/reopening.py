@@ -1,4 +1,4 @@
-"""What is looked at when a run goes on in another drive: how long the last one took, and whether its inputs still hold."""
+"""What is looked at when a run goes on: how long its last drive took, and whether its inputs still hold."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def look_at_inputs(session: Session) -> None:
         step_id="",
         attempt=fold.input_changes,
         code="INPUT_CHANGED",
-        reason=f"input files have changed or gone since the run began: {named}; start the goal again with what they are",
+        reason=f"input files have changed or gone since the run began: {named}; start the goal again",
     )
     await session.record("verdict", body={"verdict": verdict.model_dump()})
 
