@@ -76,6 +76,16 @@ def escape(text: str) -> str:
     return text.replace("${", "$${")
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text. A line break inside a reference, which JMESPath allows, ends none."""
+    lines = [""]
+    for part in parse(text):
+        first, *rest = [str(part)] if isinstance(part, Reference) else escape(part).split("\n")
+        lines[-1] += first
+        lines.extend(rest)
+    return lines
+
+
 def _reference_at(text: str, dollar: int) -> tuple[Reference, int] | None:
     if not text.startswith("${", dollar):
         return None

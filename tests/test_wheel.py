@@ -128,3 +128,5 @@ def test_the_installed_wheel_does_the_main_job(installed: Installed) -> None:
     goal = "Find anomalous orders in this file and summarise them"
     printed = json.loads(installed.run("run", goal, "--file", f"orders={orders}", "--json"))
     assert printed["status"] == "done"
+    assert "27 of them anomalous" in printed["answer"]
+    assert "${" not in printed["answer"]

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.references import Reference, UnresolvedReference, as_text, escape, located, parse, references_in, resolve
+from plans.references import (
+    Reference,
+    UnresolvedReference,
+    as_text,
+    escape,
+    lines_of,
+    located,
+    parse,
+    references_in,
+    resolve,
+)
 from plans.values import JSON, canonical
 from tests.plans.sample import names, texts, values
 
@@ -169,3 +179,15 @@ def test_a_hostile_text_is_parsed_in_linear_time(piece: str) -> None:
     started = time.process_time()
     parse(piece * (1_000_000 // len(piece)))
     assert time.process_time() - started < 15
+
+
+@given(st.text(alphabet="a\n${}'"))
+def test_lines_put_together_are_the_text(text: str) -> None:
+    """Splitting into lines changes nothing but where the text is cut."""
+    assert parse("\n".join(lines_of(text))) == parse(text)
+
+
+def test_a_line_break_inside_a_reference_ends_no_line() -> None:
+    """JMESPath may join with a line break; the reference around it stays whole."""
+    reference = "${s1 | join('\n- ', @)}"
+    assert lines_of(f"all:\n{reference} $${{x}}\nend") == ["all:", f"{reference} $${{x}}", "end"]
