@@ -44,14 +44,15 @@ def read_values(
     An empty variable says nothing. Without `file`, `surestep.toml` in the working directory is read if there is one.
     ConfigurationError when the file is missing although named, or cannot be read.
     """
-    said = _read_file(file)
+    said = read_file(file)
     for name in names:
         if value := environment.get(f"SURESTEP_{name.upper()}"):
             said[name] = value
     return {name: said[name] for name in names if name in said}
 
 
-def _read_file(file: Path | None) -> dict[str, Any]:
+def read_file(file: Path | None) -> dict[str, Any]:
+    """All that the settings file says; nothing where it is the default one and not there. Raises ConfigurationError."""
     try:
         return tomllib.loads((file or SETTINGS_FILE).read_text("utf-8"))
     except FileNotFoundError as error:

@@ -10,12 +10,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
-from checkpoints.location import DEFAULT_FOLDER, read_values
+from checkpoints.location import DEFAULT_FOLDER, SETTINGS_FILE, read_file, read_values
 from plans.errors import ConfigurationError
+from plans.wording import kind_of, nearest
 
 UNPREFIXED = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
 """Settings that have a name of their own in the environment: the one every OpenAI client reads."""
 CONNECTION_PREFIX = "SURESTEP_CONNECTION_"
+SECRET = frozenset({"api_key", "database_url", "artifacts_url", "connections"})
+"""Settings whose value is never repeated in a message."""
 
 
 class Settings(BaseModel):
@@ -54,37 +57,90 @@ class Settings(BaseModel):
     def _none_in_words(cls, value: Any) -> Any:
         return None if isinstance(value, str) and value.lower() in ("none", "off") else value
 
+    @field_validator("folder", "output", "input_root", "templates")
+    @classmethod
+    def _at_home(cls, value: Path | None) -> Path | None:
+        """`~/…` in a file or a compose file means the home folder, as it does in a shell."""
+        return value.expanduser() if value is not None and value.parts[:1] == ("~",) else value
+
     @classmethod
     def load(
         cls, file: Path | None = None, *, environment: Mapping[str, str] | None = None, **overrides: Any
     ) -> Settings:
         """The settings of this process. An override of None says nothing. Reads a file: not for an event loop.
 
-        Raises ConfigurationError that names each wrong setting, what it is, and what it should be.
+        Raises ConfigurationError that names each wrong setting, where it stands, what it is, and what it should be.
         """
         environment = os.environ if environment is None else environment
+        _refuse_unknown(read_file(file), f"in {file or SETTINGS_FILE}")
+        _refuse_unknown(overrides, "in the call")
         said = read_values(tuple(cls.model_fields), file, environment)
         for name, variable in UNPREFIXED.items():
             if environment.get(variable):
                 said[name] = environment[variable]
         if found := _connections(environment):
-            said["connections"] = {**said.get("connections", {}), **found}
+            said["connections"] = {**_table(said.get("connections", {}), file), **found}
         said |= {name: value for name, value in overrides.items() if value is not None}
         try:
             return cls.model_validate(said)
         except ValidationError as error:
-            raise ConfigurationError(_in_words(error)) from None
+            raise ConfigurationError(_in_words(error, file, environment, overrides)) from None
+
+
+def variable_of(name: str) -> str:
+    """What a setting is called in the environment."""
+    return UNPREFIXED.get(name, f"SURESTEP_{name.upper()}")
+
+
+def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
+    """Variables that look like ours and say nothing, each with the one that was probably meant."""
+    known = {variable_of(name) for name in Settings.model_fields if name != "connections"}
+    strange = [
+        name
+        for name in environment
+        if name.startswith("SURESTEP_") and not name.startswith(CONNECTION_PREFIX) and name not in known
+    ]
+    return {name: nearest(name, known) for name in sorted(strange)}
+
+
+def _refuse_unknown(said: Mapping[str, Any], where: str) -> None:
+    strange = [name for name in said if name not in Settings.model_fields]
+    if strange:
+        told = "; ".join(f"{name!r}{_meant(name)}" for name in strange)
+        raise ConfigurationError(f"there is no such setting {where}: {told}")
+
+
+def _meant(name: str) -> str:
+    close = nearest(name, Settings.model_fields)
+    return f", did you mean {close}?" if close else f" (there are {', '.join(Settings.model_fields)})"
 
 
 def _connections(environment: Mapping[str, str]) -> dict[str, str]:
-    named = {key.removeprefix(CONNECTION_PREFIX).lower(): value for key, value in environment.items() if value}
-    return {name: value for name, value in named.items() if f"{CONNECTION_PREFIX}{name.upper()}" in environment}
+    return {
+        key.removeprefix(CONNECTION_PREFIX).lower(): value
+        for key, value in environment.items()
+        if key.startswith(CONNECTION_PREFIX) and key != CONNECTION_PREFIX and value
+    }
 
 
-def _in_words(error: ValidationError) -> str:
-    wrong = [
-        f"{'.'.join(map(str, item['loc']))} is {item['input']!r}: {item['msg']}"
-        for item in error.errors(include_url=False)
-        if item["loc"][0] != "api_key"
-    ]
-    return "settings that cannot be used: " + "; ".join(wrong or ["api_key must be text"])
+def _table(value: Any, file: Path | None) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    raise ConfigurationError(
+        f'connections in {file or SETTINGS_FILE} is {kind_of(value)}, and must be a table: [connections] shop = "URL"'
+    )
+
+
+def _in_words(
+    error: ValidationError, file: Path | None, environment: Mapping[str, str], overrides: Mapping[str, Any]
+) -> str:
+    """Every wrong setting. What may hold a password or a key is not repeated."""
+    told = []
+    for item in error.errors(include_url=False):
+        name = str(item["loc"][0])
+        place = "in the call" if overrides.get(name) is not None else f"in {file or SETTINGS_FILE}"
+        if environment.get(variable_of(name)) and overrides.get(name) is None:
+            place = f"from {variable_of(name)}"
+        came = kind_of(item["input"]) if name in SECRET else repr(item["input"])
+        told.append(f"{'.'.join(map(str, item['loc']))} {place} is {came}: {item['msg'][:1].lower()}{item['msg'][1:]}")
+    return "settings that cannot be used: " + "; ".join(told)

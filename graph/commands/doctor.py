@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from graph.commands.shared import console, load_settings, print_json, waited
+from graph.commands import shared
+from graph.commands.printing import harmless, print_json, show
+from graph.commands.shared import load_settings, waited
 from plans.errors import SurestepError
 
 if TYPE_CHECKING:
     from graph.settings import Settings
 
 Mark = Literal["well", "note", "ill"]
+SHOWN = {"well": ("✓", "green"), "note": ("·", "yellow"), "ill": ("✗", "red")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +32,42 @@ class Finding:
 
 def examine(toolkits: Sequence[str], *, as_json: bool) -> None:
     """Print every finding; exit 2 if one is ill."""
-    findings = waited(lambda: _findings(load_settings(toolkits)))
+    from rich.text import Text
+
+    settings = load_settings(toolkits)
+    findings = waited(lambda: _findings(settings))
     if as_json:
         print_json({"findings": [asdict(finding) for finding in findings]})
     else:
         for finding in findings:
-            mark, style = {"well": ("✓", "green"), "note": ("·", "yellow"), "ill": ("✗", "red")}[finding.mark]
-            console().print(f"[{style}]{mark}[/] {finding.check}: ", end="")
-            console().print(finding.message, markup=False, soft_wrap=True)
+            show(Text.assemble(SHOWN[finding.mark], f" {finding.check}: {harmless(finding.message)}"))
     if any(finding.mark == "ill" for finding in findings):
         raise SystemExit(2)
 
 
 async def _findings(settings: Settings) -> list[Finding]:
     return [
+        await asyncio.to_thread(_settings),
         await _database(settings),
+        await asyncio.to_thread(_results, settings),
         await asyncio.to_thread(_output, settings.output),
         await asyncio.to_thread(_toolkits, settings),
         await asyncio.to_thread(_templates, settings),
         _model(settings),
     ]
+
+
+def _settings() -> Finding:
+    from checkpoints.location import SETTINGS_FILE
+    from graph.settings import unknown_variables
+
+    file = shared.settings_file or SETTINGS_FILE
+    found = str(file.absolute()) if file.exists() else f"defaults and environment; there is no {file} here"
+    strange = [
+        f"{name} says nothing{f', did you mean {meant}?' if meant else ''}"
+        for name, meant in unknown_variables(os.environ).items()
+    ]
+    return Finding("settings", "note" if strange else "well", "; ".join((found, *strange)))
 
 
 async def _database(settings: Settings) -> Finding:
@@ -56,11 +76,30 @@ async def _database(settings: Settings) -> Finding:
     try:
         async with open_database(settings.database_url, settings.folder) as database:
             version = (await database.fetch("SELECT current_setting('server_version') AS version"))[0]["version"]
-            runs = (await database.fetch("SELECT count(*) AS n FROM surestep.runs"))[0]["n"]
+            counted = await database.fetch("SELECT status, count(*) AS n FROM surestep.runs GROUP BY 1 ORDER BY 1")
     except SurestepError as error:
         return Finding("database", "ill", str(error))
     where = "yours" if settings.database_url else f"embedded, in {settings.folder.absolute()}"
-    return Finding("database", "well", f"PostgreSQL {version}, {where}; {runs} runs")
+    runs = ", ".join(f"{row['n']} {row['status']}" for row in counted) or "none yet"
+    return Finding("database", "well", f"PostgreSQL {version}, {where}; runs: {runs}")
+
+
+def _results(settings: Settings) -> Finding:
+    """Whether large results can be stored and read again; the probe is a few bytes, always the same."""
+    from hashlib import sha256
+
+    from checkpoints.artifact_files import files_at
+
+    url = settings.artifacts_url or str((settings.folder / "artifacts").absolute())
+    body = b"surestep doctor"
+    try:
+        files = files_at(url)
+        files.write(sha256(body).hexdigest(), body)
+        if files.read(sha256(body).hexdigest()) == body:
+            return Finding("large results", "well", url)
+        return Finding("large results", "ill", f"{url} gives back other bytes than were stored")
+    except SurestepError as error:
+        return Finding("large results", "ill", str(error))
 
 
 def _output(folder: Path) -> Finding:
@@ -104,4 +143,4 @@ def _model(settings: Settings) -> Finding:
         model = model_from(settings, settings.model)
     except SurestepError as error:
         return Finding("model", "ill", str(error))
-    return Finding("model", "well", f"{settings.model} at {model.settings.endpoint if model else '-'}")
+    return Finding("model", "well", f"{settings.model} at {model.settings.endpoint if model else '-'} (not asked)")

@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 STYLE = {"done": "green", "paused": "yellow", "failed": "red", "limited": "yellow", "cancelled": "red"}
 
 
-def show_end(result: RunResult, toolkits: Sequence[str] = ()) -> None:
-    """Print the end of a run for a person."""
+def show_end(result: RunResult, toolkits: Sequence[str] = (), *, asked: bool = False) -> None:
+    """Print the end of a run for a person, who may just have been asked about all that waits."""
     from rich.text import Text
 
     if result.answer:
         show("", result.answer)
     if result.report_ref:
         show("", f"report: {result.report_ref}")
-    for request in result.approvals:
+    for request in () if asked else result.approvals:
         show("", request_text(request))
     show("", Text.assemble((result.status, f"bold {STYLE.get(result.status, '')}"), (f" · {figures(result)}", "dim")))
     for line in _advice(result, toolkits):

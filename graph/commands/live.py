@@ -145,7 +145,7 @@ class _Screen(Watch):
     @override
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave the tree as it stands and the keys to whoever types; afterwards a new one begins below."""
+        """Leave the tree as it stands and the keys to whoever types; with the next event a new one begins below."""
         with self._lock:
             self._paint(LONG_TREE)
             self._painter.forget()
@@ -154,15 +154,14 @@ class _Screen(Watch):
         try:
             yield
         finally:
-            with self._lock:
-                self._keys.enter_context(_keys_unseen(self._stopping))
-                self._painting = True
+            self._keys.enter_context(_keys_unseen(self._stopping))
 
     @override
     def take(self, event: Event) -> None:
         if event.kind == "notice":
             self.above(f"{event.message or ''}\n")
         with self._lock:
+            self._painting = True
             super().take(event)
 
     def above(self, text: str) -> None:

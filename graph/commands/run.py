@@ -76,6 +76,7 @@ class Drive:
         self.view = View()
         self.stopping = Stopping(tell=self._tell, advice=surestep("resume", self.thread, toolkits=self.toolkits))
         self.watch = watch(self.view, self.stopping, quiet=self.as_json)
+        self.asked = False
         self._agent: Agent | None = None
 
     def opened(self, agent: Agent) -> None:
@@ -104,6 +105,7 @@ class Drive:
             if not decisions:
                 break
             try:
+                self.asked = False
                 result = await self.resumed(agent, decisions)
             except ApprovalConflict as conflict:  # somebody else was faster; what is still open is asked again
                 say(f"  {conflict}")
@@ -116,12 +118,16 @@ class Drive:
             result = await agent.show(self.thread)
         except UnknownThread:
             return None
-        return result if result.status == "running" or self.view.lines else None
+        if result.status != "running" and not self.view.lines:
+            return None
+        self.view.settle(result)
+        return result
 
     async def _decisions(self, requests: Sequence[ApprovalRequest]) -> dict[str, Decision]:
         from graph.commands.asking import asked_at_terminal
 
         try:
+            self.asked = True
             with self.watch.paused():
                 return await asked_at_terminal(requests)
         except asyncio.CancelledError:  # Ctrl-C at a question leaves it for later
@@ -129,6 +135,9 @@ class Drive:
 
     def _tell(self) -> None:
         """Say what a stop still waits for: an effect that has begun is not cut off."""
+        if self.asked:  # a stop at a question is an answer to it: later
+            say("")
+            return
         self.view.stopping = True
         folds = [each.fold for each in self._agent.engine.sessions.values()] if self._agent else []
         begun = [f"{unit} ({run.tool or (run.in_doubt or {}).get('tool')})"
@@ -181,7 +190,7 @@ def end(drive: Drive, start: Callable[[Agent], Awaitable[RunResult]]) -> NoRetur
     elif not stopped:
         from graph.commands.ending import show_end
 
-        show_end(result, drive.toolkits)
+        show_end(result, drive.toolkits, asked=drive.asked)
     if stopped:
         say(f"stopped; what is finished is kept. Go on with: {drive.stopping.advice}")
     raise SystemExit(STOPPED if stopped else result.exit_code)

@@ -13,6 +13,7 @@ from graph.commands.printing import harmless
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from graph.result import RunResult
     from nodes.events import Event
     from plans.limits import Usage
 
@@ -84,6 +85,19 @@ class View:
             self._plan(event.plan)
         elif event.step_id is not None and event.kind != "notice":
             self._line(event.step_id).take(event, self.clock())
+
+    def settle(self, result: RunResult) -> None:
+        """Where every step stands in the end, which after a stop no event tells."""
+        for step in result.steps:
+            for each in (step, *step.children):
+                line = self._line(each.id)
+                line.status, line.started, line.elapsed_s, line.attempt = (
+                    each.status,
+                    None,
+                    each.elapsed_s,
+                    each.attempts,
+                )
+                line.message = line.fraction = None
 
     def _plan(self, plan: dict[str, Any]) -> None:
         self.goal = harmless(" ".join(plan["goal"].split()))
