@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -105,20 +106,27 @@ def _fill_sheet(frame: pl.DataFrame, draft: Path, tick: Callable[[int], None]) -
     """Every cell but the first column's is written as text: a formula in it is only its text."""
     import xlsxwriter  # type: ignore[import-untyped]
 
-    with xlsxwriter.Workbook(str(draft), {"constant_memory": True, "in_memory": False}) as book:
+    # Packed in memory: on a full disk the library leaves its archive open, which then complains when it is collected.
+    packed = io.BytesIO()
+    with xlsxwriter.Workbook(packed, {"constant_memory": True}) as book:
         book.set_properties({"created": _FIXED})
-        sheet = book.add_worksheet("rows")
-        bold = book.add_format({"bold": True})
-        for place, name in enumerate(frame.columns):
-            sheet.write_string(0, place, formula_free(name), bold)
-        sheet.freeze_panes(1, 0)
-        for number, row in enumerate(frame.iter_rows(), start=1):
-            sheet.write_number(number, 0, row[0])
-            for place, text in enumerate(row[1:], start=1):
-                if text:
-                    sheet.write_string(number, place, formula_free(text)[:_MOST_CELL])
-            if number % 1000 == 0:
-                tick(number)
+        _fill(book, frame, tick)
+    draft.write_bytes(packed.getbuffer())
+
+
+def _fill(book: Any, frame: pl.DataFrame, tick: Callable[[int], None]) -> None:
+    sheet = book.add_worksheet("rows")
+    bold = book.add_format({"bold": True})
+    for place, name in enumerate(frame.columns):
+        sheet.write_string(0, place, formula_free(name), bold)
+    sheet.freeze_panes(1, 0)
+    for number, row in enumerate(frame.iter_rows(), start=1):
+        sheet.write_number(number, 0, row[0])
+        for place, text in enumerate(row[1:], start=1):
+            if text:
+                sheet.write_string(number, place, formula_free(text)[:_MOST_CELL])
+        if number % 1000 == 0:
+            tick(number)
 
 
 def _require_lines(known: pl.Series, wanted: tuple[int, ...], name: str) -> None:
@@ -136,7 +144,7 @@ def replacing(target: Path) -> Iterator[Path]:
         yield draft
         draft.replace(target)
     except OSError as error:
-        reason = error.strerror or "the disk refused"
+        reason = error.strerror or str(error)[-60:]
         raise ToolFailure("UNAVAILABLE", f"{target.name} cannot be written ({reason}): check the disk and the rights "
                           "of the output folder") from None  # fmt: skip
     finally:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 import zipfile
 from pathlib import Path
@@ -17,6 +15,7 @@ from tools.tabular.pace import Pace
 from tools.tabular.parquet import parquet_body
 from tools.tabular.phrases import note
 from tools.tabular.rows import Progress, body_of
+from tools.tabular.scratch import Scratch
 from tools.tabular.shelf import Key, Shelf
 from tools.tabular.table import Body, Source, Table, understood
 from tools.tabular.text import TextSource
@@ -43,13 +42,13 @@ def open_table(
 
 
 def _read(key: Key, pace: Pace) -> Table:
-    scratch = Path(tempfile.mkdtemp(prefix="surestep-table-"))
+    scratch = Scratch()
     try:
-        table = _table(key, scratch, pace)
+        table = _table(key, scratch.folder, pace)
     except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.close()
         raise
-    weakref.finalize(table, shutil.rmtree, scratch, ignore_errors=True)
+    weakref.finalize(table, scratch.close)
     return table
 
 

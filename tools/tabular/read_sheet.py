@@ -25,7 +25,7 @@ def main(limit: str, path: str, sheet: str, target: str) -> dict[str, Any]:
             return {"sheets": names, "sheet": None}
         chosen, frame = _first_filled(reader, [sheet] if sheet else names)
         frame.write_ipc(target, compression="uncompressed")
-    except fastexcel.FastExcelError as error:
+    except (fastexcel.FastExcelError, OSError) as error:
         return {"error": str(error).split("\n")[0]}
     return {"sheets": names, "sheet": chosen}
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+from polars.exceptions import PolarsError
+
+from tools.tabular.scratch import no_room
 
 
 class Spool:
-    """Takes frames of one schema. The first waits in memory; as soon as a second comes, all go to `folder`."""
+    """Takes frames of one schema. The first waits in memory; as soon as a second comes, all go to `folder`.
+    ToolFailure UNAVAILABLE when it is full."""
 
     def __init__(self, folder: Path, schema: pl.Schema) -> None:
         self._folder = folder
@@ -35,5 +39,8 @@ class Spool:
         return (self._kept if self._kept is not None else pl.DataFrame(schema=self._schema)).lazy()
 
     def _write(self, frame: pl.DataFrame) -> None:
-        frame.write_parquet(self._folder / f"{self._parts:06}.parquet", compression="lz4", statistics=False)
+        try:
+            frame.write_parquet(self._folder / f"{self._parts:06}.parquet", compression="lz4", statistics=False)
+        except (PolarsError, OSError) as error:
+            raise no_room(error) from None
         self._parts += 1

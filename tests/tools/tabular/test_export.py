@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -134,6 +136,23 @@ def test_a_disk_that_refuses_is_told(tmp_path: Path) -> None:
         draft.write_text("x")
     assert failure.value.code == "UNAVAILABLE"
     assert "x.csv cannot be written" in failure.value.message
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+@pytest.mark.parametrize("output", ["rows.csv", "rows.xlsx"])
+def test_a_full_disk_is_told(desk: Desk, output: str) -> None:
+    """No half-written export stays on a disk that is full, and the failure says so."""
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(desk.out)], check=False)
+    if mounted.returncode:
+        pytest.skip("this container may not mount")
+    try:
+        with pytest.raises(ToolFailure) as failure:
+            export(desk, desk.file("a,b\n" + "".join(f"{n * 7919},{n}\n" for n in range(20_000))), output)
+        assert failure.value.code == "UNAVAILABLE"
+        assert "No space left" in failure.value.message
+        assert not list(desk.out.iterdir())
+    finally:
+        subprocess.run(["umount", "--lazy", str(desk.out)], check=True)
 
 
 def test_a_column_named_line_keeps_its_name(desk: Desk) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import tempfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +14,7 @@ import pytest
 
 from plans.failure import ToolFailure
 from tests.tools.tabular.conftest import Desk
-from tools.tabular import toolkit
+from tools.tabular import rows, toolkit
 from tools.tabular.arguments import Filter, Measure, NegativeAmount, Sorting
 from tools.tabular.workbook import MOST_FILE
 
@@ -129,3 +132,34 @@ def test_parquet_damaged_deep_inside_is_refused(desk: Desk, tmp_path: Path) -> N
     failure = desk.refusal(desk.declare(path))
     assert failure.code == "INVALID_INPUT"
     assert "damaged Parquet" in failure.message
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
+@pytest.mark.parametrize("name", ["rows.csv", "rows.xlsx", "rows.parquet"])
+def test_a_full_temporary_folder_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A table that finds no room to be read is no damaged table."""
+    frame = pl.DataFrame({"a": [str(n * 7919) for n in range(120_000)], "b": ["x"] * 120_000})
+    monkeypatch.setattr(rows, "_BATCH_CELLS", 20_000)
+    path = desk.folder / name
+    writers: dict[str, Callable[[Path], object]] = {
+        "rows.csv": frame.write_csv, "rows.parquet": frame.write_parquet, "rows.xlsx": frame.write_excel,
+    }  # fmt: skip
+    writers[name](path)
+    scratch = desk.folder / "scratch"
+    scratch.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(scratch)], check=False)
+    if mounted.returncode:
+        pytest.skip("this container may not mount")
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    try:
+        failure = desk.refusal(desk.declare(path))
+        assert (failure.code, list(scratch.iterdir())) == ("UNAVAILABLE", [])
+        assert "TMPDIR" in failure.message
+    finally:
+        subprocess.run(["umount", "--lazy", str(scratch)], check=True)
+
+
+def test_a_missing_temporary_folder_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that takes nothing at all is told in the same words."""
+    monkeypatch.setattr(tempfile, "tempdir", str(desk.folder / "nowhere"))
+    assert desk.refusal(desk.file("a,b\n1,2\n")).code == "UNAVAILABLE"

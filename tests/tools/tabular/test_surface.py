@@ -159,6 +159,31 @@ def test_scratch_space_is_given_back(desk: Desk, monkeypatch: pytest.MonkeyPatch
     assert not list(scratch.iterdir())
 
 
+HOLD = (
+    "import sys, tempfile; tempfile.tempdir = sys.argv[1]; from tools.tabular.scratch import Scratch; s = Scratch(); "
+)
+
+
+def test_what_a_killed_process_left_is_swept(tmp_path: Path) -> None:
+    """The next process removes the scratch of one that was killed, and leaves that of one that lives."""
+
+    def holder() -> subprocess.Popen[str]:
+        code = f"{HOLD}print(s.folder, flush=True); sys.stdin.read()"
+        return subprocess.Popen(
+            [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    with holder() as killed, holder() as living:
+        dead, alive = (Path((one.stdout or sys.stdin).readline().strip()) for one in (killed, living))
+        killed.kill()
+        killed.wait()
+        assert dead.is_dir()
+        sweep = [sys.executable, "-c", f"{HOLD}s.close()", str(tmp_path)]
+        subprocess.run(sweep, check=True)
+        assert list(tmp_path.iterdir()) == [alive]
+        living.kill()
+
+
 async def test_a_plan_of_the_whole_job_runs_through_the_registry(desk: Desk) -> None:
     """Results go from tool to tool as plain JSON, and come out as what the output schema says."""
     tools, ctx, path = Registry.of(tabular), desk.ctx(), desk.declare(ORDERS)
