@@ -92,7 +92,7 @@ def variable_of(name: str) -> str:
     return UNPREFIXED.get(name, f"SURESTEP_{name.upper()}")
 
 
-def unknown_variables(environment: Mapping[str, str]) -> dict[str, str | None]:
+def unknown_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str | None]:
     """Variables that look like ours and say nothing, each with the one that was probably meant."""
     known = {variable_of(name) for name in Settings.model_fields if name != "connections"}
     strange = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -65,7 +64,7 @@ def _settings() -> Finding:
     found = str(file.absolute()) if file.exists() else f"defaults and environment; there is no {file} here"
     strange = [
         f"{name} says nothing{f', did you mean {meant}?' if meant else ''}"
-        for name, meant in unknown_variables(os.environ).items()
+        for name, meant in unknown_variables().items()
     ]
     return Finding("settings", "note" if strange else "well", "; ".join((found, *strange)))
 
