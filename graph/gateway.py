@@ -113,7 +113,9 @@ class Agent:
             return result_of(picture, record.status)
         if (decision := default_decision(approve)) is not None:
             self.engine.approve[record.run_id] = approve
-            await self._record(picture, {each: decision for each in picture.asked if each not in (decisions or {})}, by)
+            # Whether an effect has happened is a question of fact: no rule about approvals answers it.
+            waiting = [each for each, request in picture.asked.items() if request.kind != "unknown_outcome"]
+            await self._record(picture, {each: decision for each in waiting if each not in (decisions or {})}, by)
         if limits:
             before = picture.head.limits if picture.head else Limits()
             self.engine.limits[record.run_id] = limits_from({**before.model_dump(), **limits})
@@ -205,12 +207,14 @@ class Agent:
             if not await self._anything_decided(record):
                 return result_of(await self._picture(record.run_id), record.status)
             return await self._drive(record, Command(resume={each.id: {} for each in state.interrupts}), on_event)
-        return await self._drive(record, None if state.next else {"inputs": None}, on_event)
+        in_the_middle = state.next and record.status != "limited"
+        return await self._drive(record, None if in_the_middle else {"inputs": None}, on_event)
 
     async def _anything_decided(self, record: RunRecord) -> bool:
         asked = (await self._picture(record.run_id)).asked
         stored = await self.engine.approvals.of_run(record.run_id)
-        return not asked or any(each.decision for each in stored if each.request.approval_id in asked)
+        answered = [each for each in stored if each.decision or each.status == "expired"]
+        return not asked or any(each.request.approval_id in asked for each in answered)
 
     async def _drive(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> RunResult:
         """Run the graph until it stops. However that ends, nothing of the run goes on afterwards."""
@@ -228,6 +232,7 @@ class Agent:
             raise RunBusy(f"thread {record.thread_id!r} is being run by this program already; wait for it to end")
         self._driving.add(record.thread_id)
         try:
+            await self.engine.session(record.run_id)  # a run that somebody else drives is left alone, checkpoints too
             yield
         finally:
             self._driving.discard(record.thread_id)
@@ -243,7 +248,8 @@ class Agent:
                 raise ApprovalConflict(f"nothing waits under the approval id {approval_id!r}; it may have been decided")
             check_decision(request, decision, self.engine.registry)
         for approval_id, decision in decisions.items():
-            await self.engine.approvals.decide(approval_id, decision, by)
+            seen = picture.asked[approval_id].args_sha256
+            await self.engine.approvals.decide(approval_id, decision, by, args_sha256=seen)
 
     async def _latest(self, thread_id: str) -> RunRecord:
         record = await self.engine.runs.latest(check_id(thread_id, "the thread id"))

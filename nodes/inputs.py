@@ -84,7 +84,8 @@ def _check_name(name: Any) -> None:
 def _nearby(path: Path) -> str:
     """Up to five files beside it, as a hint."""
     try:
-        names = sorted(entry.name for entry in os.scandir(path.parent) if entry.is_file())[:5]
+        with os.scandir(path.parent) as beside:
+            names = sorted(entry.name for entry in beside if entry.is_file(follow_symlinks=False))[:5]
     except OSError:
         return f" (nor a folder {path.parent})"
     return f"; in {path.parent} there is {', '.join(names)}" if names else ""

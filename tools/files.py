@@ -44,10 +44,8 @@ class FileScope:
             raise ToolFailure("INVALID_INPUT", f"{name!r} is a folder; name a file in it")
         try:
             real.parent.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError):
-            raise ToolFailure(
-                "INVALID_INPUT", f"{name!r} cannot be made: a file stands where its folder goes"
-            ) from None
+        except OSError as error:
+            raise ToolFailure("INVALID_INPUT", f"{name!r} cannot be made in {real.parent}: {_reason(error)}") from None
         return real
 
     def _real(self, path: str) -> Path:

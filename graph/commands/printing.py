@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -10,11 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
+from typing_extensions import override
+
 from plans.errors import StorageUnavailable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
+NARROWEST = 30
+"""Columns that every listing gets, whatever the terminal says of itself."""
 UNWRAPPED = 10_000
 """Columns of an output that is no terminal: a line stays one line for whatever program reads it."""
 
@@ -104,23 +109,35 @@ def print_json(value: Any) -> None:
     write_out(json.dumps(value, ensure_ascii=not _is_unicode(sys.stdout)) + "\n")
 
 
-def console(*, stderr: bool = False) -> Console:
+class _LikeStdout(io.StringIO):
+    """Keeps what is printed for stdout, and says of itself what stdout would."""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # StringIO declares an attribute
+        return getattr(sys.stdout, "encoding", None) or "utf-8"
+
+    @override
+    def isatty(self) -> bool:
+        return sys.stdout.isatty()
+
+
+def console(*, stderr: bool = False, file: IO[str] | None = None) -> Console:
     """A rich console; where its output is no terminal nothing is wrapped."""
     from rich.console import Console
 
-    found = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    if not found.is_terminal and "COLUMNS" not in os.environ:
-        found.width = UNWRAPPED
+    found = Console(file=file, stderr=stderr, highlight=False, markup=False, emoji=False)
+    unwrapped = not found.is_terminal and "COLUMNS" not in os.environ
+    found.width = UNWRAPPED if unwrapped else max(NARROWEST, found.width)
     return found
 
 
 def show(*shown: RenderableType) -> None:
     """Print for a person, on stdout, as rich lays it out; texts are shown as they are, without markup."""
-    out = console()
-    with out.capture() as captured:
-        for each in shown:
-            out.print(harmless(each) if isinstance(each, str) else each)
-    lines = "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+    printed = _LikeStdout()
+    out = console(file=printed)
+    for each in shown:
+        out.print(harmless(each) if isinstance(each, str) else each)
+    lines = "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines())
     write_out(written(lines, sys.stdout))
 
 
