@@ -120,7 +120,7 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
         report_ref=finished.get("report_ref"),
         plan=fold.plan,
         steps=steps,
-        approvals=tuple(fold.asked.values()),
+        approvals=tuple(fold.waiting()),
         failures=tuple(Failure.model_validate(failure) for failure in finished.get("failures", ())),
         usage=fold.usage,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage
 
-from nodes.state import AgentState, RunStatus
+from nodes.state import OPEN, AgentState, RunStatus
 from plans.failure import Failure
 from plans.faults import errors_among
 from plans.references import UnresolvedReference, as_text, lines_of, references_in, resolve
@@ -26,7 +26,7 @@ FAULT_CODES = ("MODEL_NOT_CONFIGURED", "MODEL_FAILED", "INVALID_INPUT")
 async def finish(state: AgentState, session: Session) -> dict[str, Any]:
     """The end of a run, or of this stretch of it: status, answer, failures, and where the report is."""
     if session.fold.finished is not None:  # the process died after this node had decided
-        return _update(state, session, session.fold.finished)
+        return await _ended(state, session, session.fold.finished)
     if session.cancelled:
         await session.scheduling().stop()
     elif session.scheduler is not None:
@@ -35,7 +35,7 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
     status = _status(session, failures)
     values = await _values(session)
     planned = await _planned_answer(session) if status == "done" else None
-    answer = _answer(session, status, failures, planned or (_readable(values[-1]) if values else "done"))
+    answer = _answer(session, status, failures, planned or (_readable(values[-1]) if values else _nothing(session)))
     report = next((v["report_html"] for v in reversed(values) if isinstance(v, dict) and v.get("report_html")), None)
     body = {
         "status": status,
@@ -45,11 +45,15 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
         "wall_s": round(session.elapsed_s(), 3),
     }
     await session.record("finish", body=body)
-    await session.set_status(status, {"answer": answer, "report_ref": body["report_ref"]})
-    return _update(state, session, body)
+    return await _ended(state, session, body)
 
 
-def _update(state: AgentState, session: Session, body: Mapping[str, Any]) -> dict[str, Any]:
+async def _ended(state: AgentState, session: Session, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Tell everybody how it has ended, in the order in which a crash in between does least harm."""
+    await session.set_status(body["status"], {"answer": body["answer"], "report_ref": body["report_ref"]})
+    if body["status"] not in OPEN:
+        stored = await session.engine.approvals.of_run(session.head_run_id)
+        await session.engine.approvals.withdraw([each.request.approval_id for each in stored if not each.decision])
     failures = [Failure.model_validate(failure) for failure in body["failures"]]
     update = {name: body[name] for name in ("status", "answer", "report_ref")} | {"failures": failures}
     if state.get("messages"):
@@ -75,7 +79,7 @@ def _failures(state: AgentState, session: Session) -> list[Failure]:
 
 
 def _status(session: Session, failures: list[Failure]) -> RunStatus:
-    if session.cancelled:
+    if session.cancelled and (session.fold.plan is None or _left(session)):
         return "cancelled"
     if any(failure.class_ == "limit" for failure in failures):
         return "limited"
@@ -84,7 +88,12 @@ def _status(session: Session, failures: list[Failure]) -> RunStatus:
     if any(failure.step_id is None for failure in failures):
         return "failed"
     tolerated = all(_tolerated(session, failure) for failure in failures)
-    return "done" if tolerated else "failed"
+    return "done" if tolerated and not _left(session) else "failed"
+
+
+def _left(session: Session) -> list[str]:
+    """Steps that have neither ended nor failed."""
+    return [step.id for step in session.plan.steps if session.fold.status(step.id) in ("pending", "running")]
 
 
 def _tolerated(session: Session, failure: Failure) -> bool:
@@ -103,11 +112,26 @@ async def _values(session: Session) -> list[JSON]:
 
 
 def _answer(session: Session, status: RunStatus, failures: list[Failure], text: str) -> str | None:
+    said = dict.fromkeys(failure.message for failure in failures)
+    if status == "cancelled":
+        return "; ".join(["cancelled because somebody asked for it", *said])
     if status != "done":
-        return "; ".join(failure.message for failure in failures) or None
+        return "; ".join(said) or f"the run has ended before these steps have: {', '.join(_left(session))}"
     notes = [f"Note: step {unit} was {run.degraded}." for unit, run in session.fold.steps.items() if run.degraded]
-    missing = [f"Missing: {failure.message}." for failure in failures]
-    return "\n".join((text, *notes, *missing))
+    missing = [f"Missing: {message}." for message in said]
+    left_out = [f"Left out: {note}." for note in _skipped(session)] if missing else []
+    return "\n".join((text, *notes, *missing, *left_out))
+
+
+def _skipped(session: Session) -> list[str]:
+    runs = [(step.id, session.fold.run(step.id)) for step in session.plan.steps]
+    return [f"step {step_id} ({run.skipped_because})" for step_id, run in runs if run.status == "skipped"]
+
+
+def _nothing(session: Session) -> str:
+    """The answer of a run that has no result to show."""
+    skipped = _skipped(session) if session.fold.plan is not None else []
+    return f"There is no result. Left out: {'; '.join(skipped)}." if skipped else "done"
 
 
 async def _planned_answer(session: Session) -> str | None:

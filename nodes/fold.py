@@ -12,7 +12,7 @@ from typing import Any
 
 from nodes.fold_rows import APPLY
 from nodes.state import RunHead, Verdict
-from nodes.step_run import Output, StepRun, base_id
+from nodes.step_run import Output, StepRun, base_id, child_index
 from plans.decisions import ApprovalRequest
 from plans.limits import Usage
 from plans.moves import SETTLED, Status
@@ -76,6 +76,14 @@ class RunFold:
     def counts(self) -> dict[str, int]:
         """How many steps of the current plan have each status."""
         return dict(Counter(self.status(step.id) for step in self.plan.steps)) if self.plan else {}
+
+    def waiting(self) -> list[ApprovalRequest]:
+        """What people are asked, in the order of the plan: steps that ask at the same time do so in any order."""
+        place = {step.id: index for index, step in enumerate(self.plan.steps)} if self.plan and self.asked else {}
+        return sorted(
+            self.asked.values(),
+            key=lambda asked: (place.get(base_id(asked.step_id), 0), child_index(asked.step_id) or 0),
+        )
 
     def apply(self, kind: str, step_id: str | None, attempt: int, body: Mapping[str, Any]) -> None:
         """Take one journal row in. Unknown kinds are refused: a picture with holes would be wrong."""

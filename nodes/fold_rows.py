@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from nodes.state import InputFile, RunHead, Verdict
+from nodes.state import OPEN, InputFile, RunHead, Verdict
 from nodes.step_run import Output, StepRun, base_id
 from plans.decisions import ApprovalRequest
 from plans.failure import CODES, Failure
@@ -224,6 +224,8 @@ def _asked(self: RunFold, _: str, __: int, body: Body) -> None:
 
 def _finish(self: RunFold, _: str, __: int, body: Body) -> None:
     self.finished = dict(body)
+    if body["status"] not in OPEN:
+        self.asked = {}
     _wall(self, "", 0, body)
 
 

@@ -238,7 +238,7 @@ class Session:
             "run": self.head,
             "current_plan": self.fold.plan,
             "verdicts": list(self.fold.queue),
-            "approvals": list(self.fold.asked.values()),
+            "approvals": self.fold.waiting(),
             "counts": self.fold.counts(),
             "usage": usage,
         }
