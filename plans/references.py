@@ -17,7 +17,10 @@ from plans.values import JSON, Path
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 # The scan for an end stops at the next dollar and after MAX_LENGTH: a text full of `${` is read in linear time.
-_QUOTED_BRACE_OR_DOLLAR = re.compile(r"""[{}$]|(['"`])(?:(?!\1)[^\\]|\\.)*+(?:\1|\\?\Z)""", re.DOTALL)
+# No possessive repetition: Python before 3.11.5 gets it wrong together with groups.
+_QUOTED_BRACE_OR_DOLLAR = re.compile(
+    "[{}$]|" + "|".join(rf"{quote}(?:[^{quote}\\]|\\.)*(?:{quote}|\\?\Z)" for quote in "'\"`"), re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
