@@ -14,7 +14,7 @@ BEYOND = 2**64
 """Stands for every integer too long to be worth reading; `unclean` refuses it like them."""
 
 _MAX_DIGITS = 20
-_BRACKET_OR_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
+_BRACKET_OR_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

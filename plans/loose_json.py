@@ -14,12 +14,12 @@ import re
 from plans.json_text import Note, whole_number
 from plans.values import JSON, MAX_DEPTH, Path, dotted
 
-_BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|#[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/|\Z))*+")
-_DOUBLE = re.compile(r'"((?:[^"\\]++|\\.)*+)(?:(")|\Z)', re.DOTALL)
-_SINGLE = re.compile(r"'((?:[^'\\]++|\\.)*+)(?:(')|\Z)", re.DOTALL)
-_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?+([eE][+-]?[0-9]++)?+(?![\w.])")
-_WORD = re.compile(r"-?[A-Za-z_][A-Za-z0-9_]*+")
+_BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|#[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z))*")
+_DOUBLE = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:(")|\Z)', re.DOTALL)
+_SINGLE = re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)(?:(')|\Z)", re.DOTALL)
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![\w.])")
+_WORD = re.compile(r"-?[A-Za-z_][A-Za-z0-9_]*")
 _SINGLE_TO_DOUBLE = re.compile(r'\\(.)|"', re.DOTALL)
 _FENCE = "```"
 _COLONS = ":："

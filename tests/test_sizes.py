@@ -63,6 +63,11 @@ def test_nothing_is_left_unfinished() -> None:
     assert offences(files, gates.unfinished) == ""
 
 
+def test_patterns_match_alike_on_every_python() -> None:
+    """No pattern uses what the first releases of Python 3.11 get wrong."""
+    assert offences(SOURCES + BESIDE, gates.possessive_patterns) == ""
+
+
 def test_every_test_states_its_guarantee() -> None:
     """Each test says in its docstring what it guarantees."""
     assert offences(TESTS, gates.tests_without_guarantee) == ""
@@ -88,6 +93,8 @@ LONG = "def long():\n" + "    x = 1\n" * gates.FUNCTION_LINES
         (gates.blind_excepts, "try: f()\nexcept BaseException: g()", "2: except BaseException"),
         (gates.unfinished, "x = 1  # TODO later", "1: TODO"),
         (gates.unfinished, "raise NotImplementedError", "1: raise NotImplementedError"),
+        (gates.possessive_patterns, "re.compile(r'a*+b')", "1: a*+b"),
+        (gates.possessive_patterns, "re.match('(?>a|ab)c', text)", "1: (?>a|ab)c"),
         (gates.tests_without_guarantee, "def test_a():\n    assert 1", "1: test_a has no docstring"),
     ],
 )
