@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graph.commands.asking import request_text
-from graph.commands.printing import show
+from graph.commands.printing import counted, show
 from graph.commands.shared import surestep
 from graph.commands.view import spent
 
@@ -35,8 +35,12 @@ def figures(result: RunResult) -> str:
     """What the run was and took, in one line."""
     done = sum(step.status == "done" for step in result.steps)
     calls = sum(step.attempts for step in result.steps)
-    steps = f"{done} steps" if done == len(result.steps) else f"{done} of {len(result.steps)} steps"
-    parts = [steps, f"{calls} calls", f"{result.usage.wall_s:.1f} s"]
+    all_steps = counted(len(result.steps), "step")
+    parts = [
+        all_steps if done == len(result.steps) else f"{done} of {all_steps}",
+        counted(calls, "call"),
+        f"{result.usage.wall_s:.1f} s",
+    ]
     return " · ".join((*parts, *(spent(result.usage) or ["no model call"]), f"thread {result.thread_id}"))
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from typing_extensions import override
 
 from graph.commands.painter import Painter
-from graph.commands.printing import console, harmless, say, written
+from graph.commands.printing import console, counted, harmless, say, written
 from graph.commands.view import View, fitted
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class _Lines(Watch):
     def take(self, event: Event) -> None:
         super().take(event)
         if event.kind == "plan":
-            say(f"plan: {len(self._view.lines)} steps, {self._view.source}")
+            say(f"plan: {counted(len(self._view.lines), 'step')}, {self._view.source}")
         elif event.kind == "notice":
             say(event.message or "")
         elif event.kind != "progress" or self._is_news(event):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from graph.commands.printing import print_json, say, show, write_out
+from graph.commands.printing import counted, print_json, say, show, write_out
 from graph.commands.reading import read_text
 from graph.commands.run import RunOptions
 from graph.commands.shared import load_settings, opened, registry_for, waited
@@ -32,7 +32,7 @@ def show_plan(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) ->
     estimate = preview.estimate
     asks = ", ".join(preview.approvals) or "nobody"
     say(
-        f"\n{estimate['steps']:.0f} steps, {estimate['critical_path_steps']:.0f} in a row, "
+        f"\n{counted(round(estimate['steps']), 'step')}, {estimate['critical_path_steps']:.0f} in a row, "
         f"at most {estimate['at_most_s']:.0f} s; asks a person at: {asks}"
     )
     for warning in preview.warnings:
@@ -50,7 +50,7 @@ def validate_file(file: str, finish_reason: str | None, toolkits: Sequence[str],
     else:
         for fault in found.faults:
             show(f"{fault.severity}: {fault}")
-        steps = f", {len(found.plan['steps'])} steps" if found.plan else ""
+        steps = f", {counted(len(found.plan['steps']), 'step')}" if found.plan else ""
         show(f"{'valid' if found.valid else 'not valid'}{' (repaired)' if found.repaired else ''}{steps}")
     raise SystemExit(0 if found.valid else 1)
 

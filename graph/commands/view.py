@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from graph.commands.printing import harmless
+from graph.commands.printing import counted, harmless
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -119,7 +119,7 @@ class View:
         from rich.text import Text
 
         done = sum(line.status in ("done", "skipped") for line in self.lines.values())
-        parts = [self.source, f"{done} of {len(self.lines)} steps"] if self.lines else [self.phase]
+        parts = [self.source, f"{done} of {counted(len(self.lines), 'step')}"] if self.lines else [self.phase]
         parts += [f"{self.clock() - self._began:.1f} s", *spent(self.usage())]
         parts += ["stopping …"] if self.stopping else []
         return [*([Text(self.goal, style="bold")] if self.goal else []), Text(" · ".join(parts), style="dim"), Text()]
@@ -176,7 +176,7 @@ def spent(usage: Usage | None) -> list[str]:
     """What models have cost, for a line of figures; nothing where none was asked."""
     if usage is None or not usage.model_calls:
         return []
-    calls = f"{usage.model_calls} model call{'s' * (usage.model_calls != 1)}, {usage.tokens:,} tokens"
+    calls = f"{counted(usage.model_calls, 'model call')}, {counted(usage.tokens, 'token')}"
     return [f"{calls}, {usage.cost:.4f} of cost" if usage.cost else calls]
 
 
@@ -192,8 +192,8 @@ def fitted(rows: list[tuple[Line, Text]], most: int) -> list[Text]:
     waiting = [index for index, (line, _) in enumerate(rows) if line.status == "pending"]
     waiting = waiting[max(0, len(waiting) - over + len(done)) :] if len(done) < over else []
     kept = [row for index, (_, row) in enumerate(rows) if index not in {*done, *waiting}]
-    first = [Text(f"✓ {len(done)} finished steps", style="dim")] if done else []
-    last = [Text(f"· {len(waiting)} more steps wait", style="dim")] if waiting else []
+    first = [Text(f"✓ {counted(len(done), 'finished step')}", style="dim")] if done else []
+    last = [Text(f"· {counted(len(waiting), 'more step')} to come", style="dim")] if waiting else []
     return [*first, *kept, *last][:most]
 
 

@@ -1,0 +1,112 @@
+"""What a person decides on the command line: listing, allowing, forbidding, once and with a trace."""
+
+from __future__ import annotations
+
+import pytest
+
+import graph.agent
+from graph.commands.asking import LONGEST_VALUE, request_text
+from plans.decisions import ApprovalRequest
+from tests.graph.kits import plan, step
+from tests.graph.program import Project, Run
+
+KIT = ("--toolkit", "mykit:kit")
+TWO = plan(
+    step("s1", "send", args={"to": "ann", "text": "hi"}, require_approval=True),
+    step("s2", "send", args={"to": "bob", "text": "hi"}, require_approval=True),
+    step("s3", "double", args={"number": 4}),
+)
+
+
+@pytest.fixture
+def paused(project: Project, surestep: Run) -> Run:
+    """A run on thread `t` that waits for two decisions."""
+    project.write("p.json", TWO)
+    assert surestep("run", "--plan", "p.json", *KIT, "--thread", "t").code == 3
+    return surestep
+
+
+def test_a_paused_run_says_what_it_asks_and_how_to_answer(project: Project, surestep: Run) -> None:
+    """Tool, arguments and reason stand on stdout, with the command that answers, toolkits included."""
+    project.write("p.json", TWO)
+    ended = surestep("run", "--plan", "p.json", *KIT, "--thread", "ann's")
+    assert ended.code == 3
+    for word in ("s1: send", "why", "to    ann", "paused", "surestep approve 'ann'\"'\"'s' s1 --toolkit mykit:kit"):
+        assert word in ended.out, ended.out
+    assert project.calls() == ["double 4"]
+
+
+def test_approvals_lists_all_that_waits(paused: Run) -> None:
+    """For a person with the commands, and as JSON; by thread or in all."""
+    listed = paused("approvals", *KIT)
+    assert (listed.code, listed.out.count("surestep approve t s")) == (0, 2)
+    assert [each["step_id"] for each in paused("approvals", "t", *KIT, "--json").json["approvals"]] == ["s1", "s2"]
+    assert paused("approvals", "elsewhere", *KIT, "--json").json == {"approvals": []}
+    assert "nothing waits" in paused("approvals", "elsewhere", *KIT).out
+
+
+def test_approve_and_reject_decide_one_step_and_go_on(project: Project, paused: Run) -> None:
+    """The first decision leaves the run paused for the second; both are recorded with who made them."""
+    after = paused("approve", "t", "s1", *KIT)
+    assert (after.code, "recorded: approve send of step s1" in after.err) == (3, True)
+    assert project.calls() == ["double 4", "send ann"]
+    ended = paused("reject", "t", "s2", "--message", "not to Bob", *KIT, "--json")
+    assert (ended.code, ended.json["status"]) == (1, "failed")
+    assert ended.json["steps"][1]["failure"]["code"] == "REJECTED"
+    assert "not to Bob" in ended.json["answer"]
+    assert project.calls() == ["double 4", "send ann"]
+
+
+def test_a_decision_opens_one_agent(paused: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deciding and going on use the same database pool and journal."""
+    opened: list[object] = []
+    real = graph.agent.open_agent
+
+    def counted(*arguments: object, **more: object) -> object:
+        opened.append(arguments)
+        return real(*arguments, **more)  # type: ignore[arg-type]  # handed on as they are
+
+    monkeypatch.setattr(graph.agent, "open_agent", counted)
+    paused("approve", "t", "s1", *KIT)
+    assert len(opened) == 1
+
+
+def test_a_decision_about_nothing_is_refused(project: Project, paused: Run) -> None:
+    """A step that does not wait, and a second decision; nothing runs."""
+    paused("approve", "t", "s3", *KIT).refuses("step 's3' of t waits for nobody; steps that wait: s1, s2")
+    paused("approve", "t", "s1", *KIT)
+    paused("approve", "t", "s1", *KIT).refuses("waits for nobody")
+    assert project.calls() == ["double 4", "send ann"]
+
+
+def test_resume_without_a_decision_runs_nothing_and_still_waits(project: Project, paused: Run) -> None:
+    """Going on is no yes."""
+    assert paused("resume", "t", *KIT).code == 3
+    assert project.calls() == ["double 4"]
+
+
+@pytest.mark.parametrize(("mode", "code", "sent"), [("all", 0, ["send ann", "send bob"]), ("none", 1, [])])
+def test_approve_mode_decides_for_all(mode: str, code: int, sent: list[str], project: Project, paused: Run) -> None:
+    """`--approve all` and `none` answer what waits already, and what comes."""
+    assert paused("resume", "t", *KIT, "--approve", mode).code == code
+    assert project.calls() == ["double 4", *sent]
+
+
+def test_a_request_is_shown_in_full_and_harmlessly() -> None:
+    """Every argument with its value, nothing that acts on a terminal, and a long one with its length."""
+    request = ApprovalRequest(
+        approval_id="a", run_id="r", thread_id="t", step_id="s1", tool="send", args_sha256="", risk="high",
+        reason="it cannot\nbe taken back", created_at="2026-01-01T00:00:00Z",  # type: ignore[arg-type]  # read from text
+        args={"to": "ann", "body": "one\ntwo", "long": "x" * 9_000, "n": [1, {"a": None}], "empty": ""},
+    )  # fmt: skip
+    text = request_text(request)
+    assert text.splitlines()[:5] == [
+        "s1: send, risk high",
+        "  why    it cannot be taken back",
+        "  to     ann",
+        "  body   one",
+        "         two",
+    ]
+    assert f"{'x' * LONGEST_VALUE} … (9,000 characters" in text
+    assert '[1, {"a": null}]' in text
+    assert '  empty  ""' in text
