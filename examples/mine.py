@@ -1,4 +1,4 @@
-"""A toolkit for the command line: `surestep run --toolkit mine:kit --plan mine.yaml --input name=Ann` in this folder."""
+"""A toolkit for the command line; in this folder: `surestep run --toolkit mine:kit --plan mine.yaml --input name=Ann`"""
 
 from __future__ import annotations
 
