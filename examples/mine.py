@@ -1,4 +1,4 @@
-"""A toolkit for the command line; in this folder: `surestep run --toolkit mine:kit --plan mine.yaml --input name=Ann`"""
+"""A toolkit for the command line: `surestep run --toolkit mine:kit --plan mine.yaml --input name=Ann`, in here."""
 
 from __future__ import annotations
 
