@@ -203,8 +203,11 @@ class Agent:
         head = state.values.get("run")
         if head is None or head.run_id != record.run_id:
             return await self._drive(record, self._request(record), on_event)
+        if state.next == ("approve",) and not state.interrupts:  # it was let go before its question was written down
+            await self._drive(record, None, on_event)
+            state = await self.graph.aget_state(self._config(record))
         if state.interrupts:
-            if not await self._anything_decided(record):
+            if record.status == "paused" and not await self._anything_decided(record):
                 return result_of(await self._picture(record.run_id), record.status)
             return await self._drive(record, Command(resume={each.id: {} for each in state.interrupts}), on_event)
         in_the_middle = state.next and record.status != "limited"

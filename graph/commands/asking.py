@@ -9,8 +9,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from graph.commands.live import forget_typed
 from graph.commands.printing import harmless, say
+from graph.commands.terminal import forget_typed
 from nodes.answers import ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond
 

@@ -192,7 +192,7 @@ def end(drive: Drive, start: Callable[[Agent], Awaitable[RunResult]]) -> NoRetur
 
         show_end(result, drive.toolkits, asked=drive.asked)
     if stopped:
-        say(f"stopped; what is finished is kept. Go on with: {drive.stopping.advice}")
+        say(f"stopped; what is finished is kept. Go on with:\n  {drive.stopping.advice}")
     raise SystemExit(STOPPED if stopped else result.exit_code)
 
 

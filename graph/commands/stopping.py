@@ -60,7 +60,7 @@ def _stop(task: asyncio.Future[Any], stopping: Stopping) -> None:
         for put_back in stopping.leave:
             put_back()
         # The journal is in the database and made for this: what is in flight is settled by the next resume.
-        say(f"left at once; what is finished is kept. Go on with: {stopping.advice}")
+        say(f"left at once; what is finished is kept. Go on with:\n  {stopping.advice}")
         os._exit(STOPPED)
 
 
