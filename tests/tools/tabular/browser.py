@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
@@ -38,9 +40,15 @@ class Seen:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A running browser."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+    """A running browser; what it keeps in a home folder goes with it."""
+    with TemporaryDirectory() as home, sync_playwright() as playwright:
+        environment: dict[str, str | float | bool] = {
+            **os.environ,
+            "HOME": home,
+            "XDG_CONFIG_HOME": home,
+            "XDG_CACHE_HOME": home,
+        }
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS), env=environment)
         try:
             yield browser
         finally:
