@@ -92,7 +92,7 @@ async def apply_decision(session: Session, request: ApprovalRequest, decision: D
     unit = request.step_id
     args = decision.args if isinstance(decision, Edit) else request.args
     call = call_name(request.tool, args)
-    body = {
+    body: dict[str, Any] = {
         "approval_id": request.approval_id,
         "kind": request.kind,
         "action": f"{unit}|{call}",
@@ -101,26 +101,28 @@ async def apply_decision(session: Session, request: ApprovalRequest, decision: D
         "decision": decision.model_dump(),
         "by": by,
     }
-    await session.record("decision", unit, request.attempt, body=body)
-    if request.kind == "unknown_outcome":
-        await _settle(session, request, decision, by)
-    elif isinstance(decision, Reject):
+    carried = None
+    if request.kind == "unknown_outcome":  # in the same row: a decision that settles nothing would leave it in doubt
+        body["settlement"], carried = await _settlement(session, unit, decision, by)
+    if request.approval_id not in session.fold.asked:
+        return
+    await session.record("decision", unit, request.attempt, body=body, artifact=carried)
+    if isinstance(decision, Reject) and request.kind != "unknown_outcome":
         await _reject(session, request, decision)
+    announce(session, unit, session.step(base_id(unit)))
     session.scheduling().unpark(unit)
     session.emit(Event(kind="approval", step_id=unit, tool=request.tool, status=decision.type, message=by))
 
 
-async def _settle(session: Session, request: ApprovalRequest, decision: Decision, by: str) -> None:
-    unit, why = request.step_id, "decided by a person"
-    body: dict[str, Any] = {"how": "run", "by": by, "why": why}
-    carried = None
+async def _settlement(session: Session, unit: str, decision: Decision, by: str) -> tuple[dict[str, Any], Any]:
+    """What a person's word makes of an effect in doubt, and the small artifact that belongs to it."""
+    why = "decided by a person"
     if isinstance(decision, Reject):
-        body = {"how": "skip", "by": by, "why": decision.message or why}
-    elif isinstance(decision, Respond):
+        return {"how": "skip", "by": by, "why": decision.message or why}, None
+    if isinstance(decision, Respond):
         output, carried = await outcome_body(session, unit, _value(decision.message), started=time.monotonic())
-        body = {**output, "how": "happened", "by": by, "why": why}
-    await session.record("settlement", unit, request.attempt, body=body, artifact=carried)
-    announce(session, unit, session.step(base_id(unit)))
+        return {**output, "how": "happened", "by": by, "why": why}, carried
+    return {"how": "run", "by": by, "why": why}, None
 
 
 def _value(text: str) -> JSON:
@@ -140,7 +142,6 @@ async def _reject(session: Session, request: ApprovalRequest, decision: Reject) 
     code = "APPROVAL_EXPIRED" if decision is TOO_LATE else "REJECTED"
     failure = Failure(code=code, message=message, step_id=request.step_id, tool=request.tool, attempt=run.attempt + 1)
     await session.record("refusal", request.step_id, failure.attempt, body={"failure": failure.model_dump()})
-    announce(session, request.step_id, session.step(base_id(request.step_id)))
 
 
 def edited_draft(plan: Plan, edits: Mapping[str, Mapping[str, JSON]]) -> PlanDraft:

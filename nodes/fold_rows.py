@@ -28,6 +28,8 @@ def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
     if self.head is not None:
         files = {name: InputFile.model_validate(file) for name, file in body["files"].items()}
         self.head = self.head.model_copy(update={"files": {**self.head.files, **files}})
+    if body.get("verdict"):
+        _verdict(self, "", 0, body)
 
 
 def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
@@ -202,7 +204,7 @@ def _model(self: RunFold, _: str, __: int, body: Body) -> None:
     self.usage = self.usage.plus(model_calls=1, **spent)
 
 
-def _decision(self: RunFold, unit: str, __: int, body: Body) -> None:
+def _decision(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     self.decisions[body["action"]] = dict(body)
     self.asked.pop(body["approval_id"], None)
     self.answered.add(body["approval_id"])
@@ -211,6 +213,8 @@ def _decision(self: RunFold, unit: str, __: int, body: Body) -> None:
         self.rejected.add(body["call"])
     if decision["type"] == "edit":
         self.edits[unit] = {"tool": body["tool"], "args": decision["args"]}
+    if settlement := body.get("settlement"):
+        _settlement(self, unit, attempt, settlement)
 
 
 def _edit_dropped(self: RunFold, unit: str, _: int, __: Body) -> None:

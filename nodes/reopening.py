@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nodes.inputs import changed_files, input_file
 from nodes.state import OPEN, InputFile, Verdict
@@ -40,24 +40,29 @@ async def look_at_inputs(session: Session) -> None:
     What the files are now is recorded, so that the same change is told once. Before there is a plan nothing was read,
     and when all is done nothing will be.
     """
-    head, fold = session.head, session.fold
+    head = session.head
     changed = await changed_files(head.files)
     if not changed:
         return
     now = {name: await asyncio.to_thread(_as_it_is, name, head.files[name]) for name in changed}
-    await session.record("inputs", body={"files": {name: file.model_dump() for name, file in now.items()}})
+    # In one row: a change that is known without its verdict would be passed over.
+    body = {"files": {name: file.model_dump() for name, file in now.items()}, "verdict": _verdict_on(session, changed)}
+    await session.record("inputs", body=body)
+
+
+def _verdict_on(session: Session, changed: Sequence[str]) -> dict[str, Any] | None:
+    head, fold = session.head, session.fold
     if fold.plan is None or all(fold.is_over(step.id) for step in fold.plan.steps):
-        return
+        return None
     may_replan = session.engine.planner is not None and fold.global_replans < head.limits.max_global_replans
     named = ", ".join(f"{name} ({head.files[name].path})" for name in changed)
-    verdict = Verdict(
+    return Verdict(
         verdict="global_replan" if may_replan else "finish",
         step_id="",
-        attempt=fold.input_changes,
+        attempt=fold.input_changes + 1,
         code="INPUT_CHANGED",
-        reason=f"input files have changed or gone since the run began: {named}; start the goal again",
-    )
-    await session.record("verdict", body={"verdict": verdict.model_dump()})
+        reason=f"input files have changed or gone since the run began: {named}; start the goal again with what they are",
+    ).model_dump()
 
 
 def _as_it_is(name: str, before: InputFile) -> InputFile:

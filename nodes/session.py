@@ -158,7 +158,7 @@ class Session:
         if "wall_s" in body:
             self.began = time.monotonic()
         future = await self.engine.journal.submit(row)
-        if step_id is not None and kind in ("outcome", "settlement"):
+        if step_id is not None and kind in ("outcome", "settlement", "decision"):
             self.accepted[step_id] = future
         if wait:
             await future
