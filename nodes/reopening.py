@@ -61,7 +61,7 @@ def _verdict_on(session: Session, changed: Sequence[str]) -> dict[str, Any] | No
         step_id="",
         attempt=fold.input_changes + 1,
         code="INPUT_CHANGED",
-        reason=f"input files have changed or gone since the run began: {named}; start the goal again with what they are",
+        reason=f"input files have changed or gone since the run began: {named}; start the goal again with them",
     ).model_dump()
 
 

@@ -51,9 +51,9 @@ class History:
         LangGraph's checkpoints are written in the background: so many of the last ones were lost.
         """
         for table in reversed(TABLES):
-            await self._database.execute(f"DELETE FROM {table}")
+            await self._database.execute(f"TRUNCATE {table} CASCADE")
         for table in TABLES:
-            await self._database.execute(f"INSERT INTO {table} SELECT * FROM kept.{_bare(table)}")
+            await self._database.execute(f"INSERT INTO {table} TABLE kept.{_bare(table)}")
         last = self.rows[count - 1].at
         await self._cut_journal(count)
         await self._cut_approvals(last)

@@ -16,7 +16,7 @@ from plans.failure import ToolFailure
 from tests.nodes.model_server import Question, ScriptedModel, completion
 from tests.recovery.history import ALL, History, Past
 from tests.running import plan, running, step
-from tools.registry import Toolkit, ToolContext
+from tools.registry import ToolContext, Toolkit
 
 LENIENT = {"in_a_row": 1_000, "min_calls": 1_000}
 PLAN = plan(
