@@ -18,7 +18,7 @@ from nodes.answers import check_decision, default_decision
 from nodes.engine import Engine, run_record
 from nodes.entering import new_head
 from nodes.events import Event
-from nodes.fold import RunFold, fold
+from nodes.fold import RunFold, fold_journal
 from nodes.given import given_draft
 from nodes.ids import new_id
 from nodes.inputs import declared_inputs
@@ -127,7 +127,7 @@ class Agent:
         picture = await self._picture(record.run_id)
         found = [request for request in picture.asked.values() if request.step_id == step_id]
         if not found:
-            waiting = ", ".join(request.step_id for request in picture.asked.values()) or "none"
+            waiting = ", ".join(sorted(request.step_id for request in picture.asked.values())) or "none"
             raise ApprovalConflict(f"step {step_id!r} of {thread_id} waits for nobody; steps that wait: {waiting}")
         await self._record(picture, {found[0].approval_id: decision}, by)
         return found[0]
@@ -264,7 +264,7 @@ class Agent:
 
     async def _picture(self, run_id: str) -> RunFold:
         rows = await self.engine.journal.read(run_id)
-        picture = fold((row.kind, row.step_id, row.attempt, row.body) for row in rows)
+        picture = fold_journal(rows)
         if picture.head is None:
             record = await self.engine.runs.get(run_id)
             picture.apply("run", None, 0, {"head": record.input if record else {}})

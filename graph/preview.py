@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from graph.result import PlanPreview
 from nodes.given import rejected
+from nodes.offered import prompt_inputs
 from nodes.plan import NO_PLANNER, from_template
 from nodes.planner import draft_plan
 from nodes.state import RunHead
@@ -28,7 +28,7 @@ def check_plannable(engine: Engine, head: RunHead) -> None:
     """
     draft = head.given_plan
     if draft is None:
-        chosen = from_template(engine, head.goal, _inputs(head), head.template)
+        chosen = from_template(engine, head.goal, prompt_inputs(head), head.template)
         if chosen is None and engine.planner is None:
             raise ModelNotConfigured(NO_PLANNER)
         draft = chosen.draft if chosen else None
@@ -49,7 +49,7 @@ async def preview(engine: Engine, head: RunHead) -> PlanPreview:
 async def _draft(engine: Engine, head: RunHead) -> tuple[PlanDraft, Source, str | None]:
     if head.given_plan is not None:
         return head.given_plan, "file", None
-    chosen = from_template(engine, head.goal, _inputs(head), head.template)
+    chosen = from_template(engine, head.goal, prompt_inputs(head), head.template)
     if chosen is not None:
         return chosen.draft, "template", chosen.template.name
     return await _from_model(engine, head), "model", None
@@ -60,8 +60,9 @@ async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
     if engine.planner is None:
         raise ModelNotConfigured(NO_PLANNER)
     faults: list[Fault] = []
+    inputs, tools = prompt_inputs(head), engine.registry.values()
     for _ in range(head.limits.max_redrafts + 1):
-        asked = await draft_plan(engine.planner, head.goal, _inputs(head), engine.registry.values(), faults=faults)
+        asked = await draft_plan(engine.planner, head.goal, inputs, tools, faults=faults)
         draft = asked.reading.draft
         found = _lint(engine.registry, draft, head) if draft is not None else []
         faults = errors_among([*asked.reading.faults, *found])
@@ -87,7 +88,3 @@ def _estimate(registry: Registry, plan: Plan) -> dict[str, float]:
 
 def _lint(registry: Registry, draft: PlanDraft, head: RunHead) -> list[Fault]:
     return lint(draft, registry, inputs=tuple(head.input_values()), limits=head.limits)
-
-
-def _inputs(head: RunHead) -> dict[str, Any]:
-    return {**head.inputs, **{name: Path(file.path) for name, file in head.files.items()}}

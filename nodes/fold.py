@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nodes.fold_rows import APPLY
 from nodes.state import RunHead, Verdict
@@ -18,7 +18,10 @@ from plans.limits import Usage
 from plans.moves import SETTLED, Status
 from plans.plan import Plan, Step
 
-__all__ = ["Output", "RunFold", "StepRun", "base_id", "fold"]
+if TYPE_CHECKING:
+    from checkpoints.rows import Row
+
+__all__ = ["Output", "RunFold", "StepRun", "base_id", "fold", "fold_journal"]
 
 
 @dataclass(slots=True)
@@ -88,6 +91,11 @@ class RunFold:
     def apply(self, kind: str, step_id: str | None, attempt: int, body: Mapping[str, Any]) -> None:
         """Take one journal row in. Unknown kinds are refused: a picture with holes would be wrong."""
         APPLY[kind](self, step_id or "", attempt, body)
+
+
+def fold_journal(rows: Iterable[Row]) -> RunFold:
+    """The picture that a run's rows give, as the journal has them."""
+    return fold((row.kind, row.step_id, row.attempt, row.body) for row in rows)
 
 
 def fold(rows: Iterable[tuple[str, str | None, int, Mapping[str, Any]]]) -> RunFold:

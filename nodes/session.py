@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from checkpoints.artifacts import Artifact
+from checkpoints.artifacts import INLINE_BYTES, Artifact
 from checkpoints.journal import Row
 from checkpoints.leases import Lease
 from nodes.events import Event
-from nodes.fold import RunFold, fold
+from nodes.fold import RunFold, fold_journal
 from nodes.reopening import look_again
 from nodes.state import STATE_VERSION, RunHead, RunStatus
 from nodes.step_run import Output
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from nodes.engine import Engine
     from nodes.scheduler import Scheduler
 
-INLINE_BYTES = 16 * 1024
-"""Results up to this size travel in the same statement as the row that names them."""
 KEPT_BYTES = 64 * 1024 * 1024
 """How much of a run's results is kept in memory for its next steps; the rest is read again when needed."""
 
@@ -67,7 +65,7 @@ class Session:
         lease = await engine.leases.acquire(run_id, engine.owner)
         try:
             rows = await engine.journal.read(run_id)
-            picture = fold((row.kind, row.step_id, row.attempt, row.body) for row in rows)
+            picture = fold_journal(rows)
             session = cls(engine, lease, picture)
             if picture.head is None:
                 record = await engine.runs.get(run_id)

@@ -62,17 +62,13 @@ def _with_kept_steps(session: Session, drafted: Drafted) -> Drafted:
     """A plan written anew, with what has finished since its author looked."""
     if drafted.source != "global_replan" or drafted.draft is None or session.fold.plan is None:
         return drafted
-    ids = {step.id for step in drafted.draft.steps}
-    since = [step for step in session.plan.draft.steps if step.id not in ids and _is_kept(session, step.id)]
+    missing = {step.id for step in session.fold.kept()} - {step.id for step in drafted.draft.steps}
+    since = [step for step in session.plan.draft.steps if step.id in missing]
     if not since:
         return drafted
     return drafted.model_copy(
         update={"draft": drafted.draft.model_copy(update={"steps": (*since, *drafted.draft.steps)})}
     )
-
-
-def _is_kept(session: Session, step_id: str) -> bool:
-    return session.fold.status(step_id) in ("running", "done", "skipped")
 
 
 def _found(session: Session, draft: PlanDraft | None, planning: Planning) -> list[Fault]:
