@@ -79,7 +79,8 @@ class _Refused(Exception):
 
 
 def admit(step: Step, fold: RunFold, facts: Facts) -> Admission:
-    """Enabled, permitted, wanted, resolved, within limits, not rejected, not a repetition, approved: in this order."""
+    """Wanted, enabled, permitted, its precondition, its arguments, its tool's rules, the run's limits, not rejected, no
+    repetition, approved: in this order."""
     run = fold.steps.get(facts.unit, StepRun())
     try:
         if (unwanted := _unwanted(step, facts)) is not None:

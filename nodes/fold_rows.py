@@ -205,7 +205,8 @@ def _model(self: RunFold, _: str, __: int, body: Body) -> None:
 
 
 def _decision(self: RunFold, unit: str, attempt: int, body: Body) -> None:
-    self.decisions[body["action"]] = dict(body)
+    if body["kind"] == "risk":
+        self.decisions[body["action"]] = dict(body)
     self.asked.pop(body["approval_id"], None)
     self.answered.add(body["approval_id"])
     decision = body["decision"]
