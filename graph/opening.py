@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from checkpoints.saver import PostgresSaver
 from graph.registries import registry_from, templates_from
 from graph.settings import Settings
+from nodes import schemas
 from nodes.engine import Engine, EngineOptions, open_engine
 from nodes.models import Model, configured
 from tools.registry import Toolkit
@@ -42,6 +43,7 @@ async def engine_from(settings: Settings, toolkits: Sequence[Toolkit] | None = N
     registry, _ = await asyncio.to_thread(registry_from, settings, toolkits)
     templates = await asyncio.to_thread(templates_from, settings)
     options = await asyncio.to_thread(options_from, settings)
+    await asyncio.to_thread(schemas.load)
     planner = model_from(settings, settings.model)
     small = model_from(settings, settings.small_model)
     async with open_engine(options, registry=registry, templates=templates, planner=planner, small=small) as engine:

@@ -100,7 +100,8 @@ def unknown_variables(environment: Mapping[str, str] = os.environ) -> dict[str, 
         for name in environment
         if name.startswith("SURESTEP_") and not name.startswith(CONNECTION_PREFIX) and name not in known
     ]
-    return {name: nearest(name, known) for name in sorted(strange)}
+    bare = {name.removeprefix("SURESTEP_"): name for name in known}
+    return {name: bare.get(nearest(name.removeprefix("SURESTEP_"), bare) or "") for name in sorted(strange)}
 
 
 def _refuse_unknown(said: Mapping[str, Any], where: str) -> None:

@@ -10,26 +10,30 @@ import sys
 from collections.abc import Sequence
 
 from graph.commands.printing import harmless, say
+from graph.commands.shared import surestep
 from graph.commands.terminal import forget_typed
 from nodes.answers import ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond
 
-WORDS: dict[str, tuple[str, str]] = {
-    "approve": ("a", "approve"),
-    "reject": ("r", "reject"),
-    "respond": ("g", "give its result"),
-    "later": ("l", "later"),
+KEYS = {"approve": "a", "reject": "r", "respond": "g", "later": "l"}
+MEANINGS: dict[RequestKind, dict[str, str]] = {
+    "unknown_outcome": {
+        "approve": "it has not happened, run it",
+        "respond": "it has, give its result",
+        "reject": "leave it, skip the step",
+    },
+    "question": {"respond": "give an answer"},
 }
+"""What the decisions about a request of this kind mean; elsewhere they mean what they are called."""
 LONGEST_VALUE = 4_000
-"""Characters of one argument that are shown; more is never decided about unseen, but counted and named."""
+"""Characters of one argument that are shown; a longer one is cut, and its length and where all of it is are said."""
 
 
 def request_text(request: ApprovalRequest) -> str:
     """One request as a person should see it before deciding: what would run, with what, and why it is asked."""
     meaning = {
         "risk": f"{request.tool}, risk {request.risk}",
-        "unknown_outcome": f"{request.tool} may have happened or not. approve: it has NOT, run it; "
-        "approve --happened RESULT: it has; reject: leave it, skip the step",
+        "unknown_outcome": f"{request.tool} may have happened or not",
     }.get(request.kind, request.tool)
     width = max(len(name) for name in ("why", *request.args))
     shown = [
@@ -52,6 +56,21 @@ def _value(value: object) -> str:
     return text
 
 
+def answers(request: ApprovalRequest, toolkits: Sequence[str]) -> list[str]:
+    """The command lines that answer a request, each with what it means where that is not plain."""
+    commands = {
+        "approve": surestep("approve", request.thread_id, request.step_id, toolkits=toolkits),
+        "respond": surestep("approve", request.thread_id, request.step_id, "--happened", "RESULT", toolkits=toolkits),
+        "reject": surestep("reject", request.thread_id, request.step_id, toolkits=toolkits),
+    }
+    meanings = MEANINGS.get(request.kind, {})
+    return [
+        f"{command}    {meanings[word]}" if word in meanings else command
+        for word, command in commands.items()
+        if word in ALLOWED[request.kind]
+    ]
+
+
 async def asked_at_terminal(requests: Sequence[ApprovalRequest]) -> dict[str, Decision]:
     """A decision for each request that the person answers now; what is left for later is not in it."""
     decisions: dict[str, Decision] = {}
@@ -64,25 +83,26 @@ async def asked_at_terminal(requests: Sequence[ApprovalRequest]) -> dict[str, De
 
 
 async def _answer(kind: RequestKind) -> Decision | None:
-    """Ask until the answer is one of the words; nothing but such a word decides anything."""
-    offered = [word for word in WORDS if word == "later" or word in ALLOWED[kind]]
-    question = ", ".join(f"[{WORDS[word][0]}] {WORDS[word][1]}" for word in offered)
-    while True:
-        answer = await _line(f"  {question}: ")
-        match next((word for word in offered if answer.lower() in {word, *WORDS[word]}), None):
+    """Ask until the answer is one of the words; nothing but such a word decides anything. No more input is "later"."""
+    offered = {word: key for word, key in KEYS.items() if word == "later" or word in ALLOWED[kind]}
+    meanings = MEANINGS.get(kind, {})
+    question = ", ".join(f"[{key}] {meanings.get(word, word)}" for word, key in offered.items())
+    while (answer := await _line(f"  {question}: ")) is not None:
+        match next((word for word, key in offered.items() if answer.lower() in (word, key)), None):
             case "approve":
                 return Approve()
-            case "reject":
-                return Reject(message=await _line("  why (may be empty): "))
-            case "respond":
-                return Respond(await _line("  its result, JSON or text: "))
+            case "reject" if (why := await _line("  why (may be empty): ")) is not None:
+                return Reject(message=why)
+            case "respond" if result := await _line("  its result, JSON or text: "):
+                return Respond(result)
             case "later":
                 return None
         say("  that is none of the answers; nothing is decided")
+    return None
 
 
-async def _line(question: str) -> str:
-    """One line that is typed now, without blocking what else goes on. No more input means later."""
+async def _line(question: str) -> str | None:
+    """One line that is typed now, without blocking what else goes on; None where no more input comes."""
     forget_typed()
     sys.stderr.write(question)
     sys.stderr.flush()
@@ -95,7 +115,7 @@ async def _line(question: str) -> str:
         loop.remove_reader(0)
     if not line:
         say("")
-        return "later"
+        return None
     return harmless(line.decode("utf-8", "replace")).strip()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from graph.commands.asking import request_text
+from graph.commands.asking import answers, request_text
 from graph.commands.printing import counted, show
 from graph.commands.shared import surestep
 from graph.commands.view import spent
@@ -48,9 +48,8 @@ def _advice(result: RunResult, toolkits: Sequence[str]) -> list[str]:
     thread = result.thread_id
     match result.status:
         case "paused":
-            step = result.approvals[0].step_id if result.approvals else "STEP"
-            words = [surestep(word, thread, step, toolkits=toolkits) for word in ("approve", "reject")]
-            return [f"answer with: {words[0]}", f"         or: {words[1]}"]
+            first = [answer for request in result.approvals[:1] for answer in answers(request, toolkits)]
+            return [f"{'answer with' if index == 0 else 'or':>11}: {answer}" for index, answer in enumerate(first)]
         case "limited":
             return [f"go on with a higher limit: {surestep('resume', thread, toolkits=toolkits)} --limit NAME=N"]
         case "running":

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from graph.commands.asking import request_text, who
+from graph.commands.asking import answers, request_text, who
 from graph.commands.printing import print_json, say, show
 from graph.commands.run import Drive, end
-from graph.commands.shared import opened, surestep, waited
+from graph.commands.shared import opened, waited
 from plans.decisions import ApprovalRequest, Decision
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def list_approvals(thread: str | None, toolkits: Sequence[str], *, as_json: bool
         show("nothing waits for a person")
     for request in waiting:
         show(f"thread {request.thread_id}, since {request.created_at:%Y-%m-%d %H:%M}", request_text(request))
-        for word in ("approve", "reject"):
-            show(f"  {surestep(word, request.thread_id, request.step_id, toolkits=toolkits)}")
+        for answer in answers(request, toolkits):
+            show(f"  {answer}")
 
 
 def decide(

@@ -74,7 +74,7 @@ def test_a_decision_opens_one_agent(paused: Run, monkeypatch: pytest.MonkeyPatch
 
 def test_a_decision_about_nothing_is_refused(project: Project, paused: Run) -> None:
     """A step that does not wait, and a second decision; nothing runs."""
-    paused("approve", "t", "s3", *KIT).refuses("step 's3' of t waits for nobody; steps that wait: s")
+    paused("approve", "t", "s3", *KIT).refuses("step 's3' of t waits for nobody; steps that wait: s1, s2")
     paused("approve", "t", "s1", *KIT)
     paused("approve", "t", "s1", *KIT).refuses("waits for nobody")
     assert project.calls() == ["double 4", "send ann"]
