@@ -10,6 +10,11 @@ MAX_PROBLEMS = 5
 MAX_WORDS = 200
 
 
+def load() -> None:
+    """Import what checks schemas. It reads files as it is imported, which has no place on an event loop."""
+    import jsonschema  # noqa: F401  # for what importing it does
+
+
 def problem_of(schema: Mapping[str, JSON]) -> str | None:
     """Why a schema is none; None if it is one."""
     from jsonschema import Draft202012Validator
