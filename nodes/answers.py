@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +119,7 @@ async def _settlement(session: Session, unit: str, decision: Decision, by: str) 
     if isinstance(decision, Reject):
         return {"how": "skip", "by": by, "why": decision.message or why}, None
     if isinstance(decision, Respond):
-        output, carried = await outcome_body(session, unit, _value(decision.message), started=time.monotonic())
+        output, carried = await outcome_body(session, unit, _value(decision.message), started=session.clock.monotonic())
         return {**output, "how": "happened", "by": by, "why": why}, carried
     return {"how": "run", "by": by, "why": why}, None
 

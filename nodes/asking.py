@@ -63,7 +63,7 @@ async def record_request(
         reason=reason,
         kind=kind,
         attempt=attempt,
-        created_at=datetime.fromtimestamp(session.engine.clock.wall(), UTC),
+        created_at=datetime.fromtimestamp(session.clock.wall(), UTC),
     )
     await session.engine.approvals.record([request])
     await session.record("asked", unit, attempt, body={"request": request.model_dump(mode="json")})

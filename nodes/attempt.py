@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
@@ -151,7 +150,7 @@ async def gather(session: Session, step_id: str) -> None:
             await record_failure(session, step_id, failure)
             return
     values = [None if session.fold.run(unit).output is None else await session.value(unit) for unit in units]
-    started = time.monotonic()
+    started = session.clock.monotonic()
     await record_success(session, step_id, step, values, started=started)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -85,7 +84,7 @@ async def _intend(session: Session, unit: str, number: int, intent: Mapping[str,
     attempt is awaited, however the drive ends."""
     session.acting.add(unit)
     await session.record("intent", unit, number, body=intent, wait=True)
-    if not session.lease.alive(time.monotonic()):
+    if not session.lease.alive(session.clock.monotonic()):
         raise StaleOwner(
             f"the lease of run {session.head_run_id} could not be renewed in time, so that another worker may have "
             f"taken it over; step {unit} was not started. `surestep resume` goes on with the run"
@@ -103,7 +102,7 @@ async def _probe(session: Session, unit: str, step: Step, tool: Tool, intent: Ma
         await session.record("settlement", unit, run.attempt, body={"how": "run", "by": "probe", "why": why})
         await resend(session, unit, step)
     else:
-        body, carried = await outcome_body(session, unit, found, started=time.monotonic())
+        body, carried = await outcome_body(session, unit, found, started=session.clock.monotonic())
         settled = {**body, "how": "happened", "by": "probe", "why": "the tool says that it has happened"}
         await session.record("settlement", unit, run.attempt, body=settled, artifact=carried)
         announce(session, unit, step)
@@ -116,7 +115,7 @@ async def _unknown(session: Session, unit: str, attempt: int, tool: str, why: st
 
 
 async def _call(session: Session, attempt: Attempt) -> None:
-    started = time.monotonic()
+    started = session.clock.monotonic()
     transaction = session.engine.connections.transaction() if attempt.tool.effect == "transactional" else None
     ctx = context(session, attempt.unit, attempt.step, attempt.tool, attempt.key, attempt.number, transaction)
     try:
@@ -155,7 +154,7 @@ async def _failed(session: Session, attempt: Attempt, outcome: CallFailure, star
             "attempt": attempt.number,
         }
     )
-    await record_failure(session, attempt.unit, failure, raw=outcome.raw, elapsed_s=time.monotonic() - started)
+    await record_failure(session, attempt.unit, failure, raw=outcome.raw, elapsed_s=session.clock.monotonic() - started)
 
 
 def _code(attempt: Attempt, outcome: CallFailure) -> str:
@@ -175,7 +174,7 @@ async def _commit(
     unit = attempt.unit
     if failure := criterion_failure(session, unit, attempt.step, value):
         await transaction.abort()
-        await record_failure(session, unit, failure, elapsed_s=time.monotonic() - started)
+        await record_failure(session, unit, failure, elapsed_s=session.clock.monotonic() - started)
         return
     body, carried = await outcome_body(session, unit, value, started=started, degraded=attempt.degraded)
     row = session.row("outcome", unit, attempt.number, body, carried)
@@ -184,7 +183,7 @@ async def _commit(
         failure = Failure(
             code=refusal.code, message=message, step_id=unit, tool=attempt.tool.name, attempt=attempt.number
         )
-        await record_failure(session, unit, failure, elapsed_s=time.monotonic() - started)
+        await record_failure(session, unit, failure, elapsed_s=session.clock.monotonic() - started)
         return
     session.fold.apply("outcome", unit, attempt.number, body)
     announce(session, unit, attempt.step)

@@ -144,15 +144,16 @@ async def open_engine(
             )
         )
         await apply_schemas(database, {kit.name: kit.schema_sql for kit in registry.toolkits if kit.schema_sql})
-        ports = Ports(
-            PostgresBreakers(database), PostgresSettings(database), PostgresCache(database), clock=clock or Clock()
-        )
+        clock = clock or Clock()
+        breakers = PostgresBreakers(database, monotonic=clock.monotonic)
+        settings = PostgresSettings(database, monotonic=clock.monotonic)
+        ports = Ports(breakers, settings, PostgresCache(database), clock=clock)
         artifacts_url = options.artifacts_url or str(options.folder / "artifacts")
         engine = Engine(
             options=options,
             database=database,
             journal=await stack.enter_async_context(Journal(database)),
-            leases=await stack.enter_async_context(Leases(database)),
+            leases=await stack.enter_async_context(Leases(database, monotonic=clock.monotonic)),
             runs=Runs(database),
             approvals=Approvals(database),
             artifacts=ArtifactStore(database, artifacts_url),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,7 +37,7 @@ def context(
         step_id=unit,
         attempt=attempt,
         idempotency_key=key,
-        deadline=time.monotonic() + _seconds(session, step, tool),
+        deadline=engine.clock.monotonic() + _seconds(session, step, tool),
         files=FileScope({name: Path(file.path) for name, file in head.files.items()}, Path(head.output_folder)),
         connection=transaction or engine.connections.read_only(),
         external=engine.connections.external,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ async def call_model(
 ) -> None:
     """Ask, check against the step's schema, and store; once accepted the answer is never asked for again."""
     attempt = session.fold.run(unit).attempt + 1
-    started = time.monotonic()
+    started = session.clock.monotonic()
     model = session.engine.small
     if model is None:
         await _failed(session, unit, attempt, "MODEL_NOT_CONFIGURED", "this step needs a model; set SURESTEP_MODEL")

@@ -59,7 +59,7 @@ async def _decide(session: Session, unit: str) -> Verdict:
     run = session.fold.run(unit)
     if run.failure is None:
         raise AssertionError(f"{unit} is undecided and has no failure")
-    verdict = decide(run.failure, _standing(session, unit, run.failure), now=session.engine.clock.wall())
+    verdict = decide(run.failure, _standing(session, unit, run.failure), now=session.clock.wall())
     if verdict.verdict == "ask":  # asked first: a verdict without its question would wait for nobody
         intent = run.in_doubt or {}
         args, tool = intent.get("args", {}), intent.get("tool", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 from nodes.events import Event
@@ -44,7 +43,7 @@ async def outcome_body(
             "sha256": output.sha256,
             "media_type": output.media_type,
         },
-        "elapsed_s": round(time.monotonic() - started, 6),
+        "elapsed_s": round(session.clock.monotonic() - started, 6),
     }
     notes = [note for note in (session.fold.run(unit).degraded, degraded) if note]
     if notes:
@@ -67,7 +66,7 @@ async def record_success(
     `happened` says that the world has changed, whether or not the result is a success.
     """
     if failure := criterion_failure(session, unit, step, value):
-        await record_failure(session, unit, failure, elapsed_s=time.monotonic() - started, happened=happened)
+        await record_failure(session, unit, failure, elapsed_s=session.clock.monotonic() - started, happened=happened)
         return
     body, carried = await outcome_body(session, unit, value, started=started, degraded=degraded)
     run = session.fold.run(unit)

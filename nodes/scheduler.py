@@ -36,7 +36,7 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._broken: list[BaseException] = []
         self._stopping = False
-        self._looked_at = session.engine.clock.monotonic()
+        self._looked_at = session.clock.monotonic()
         self._watch: asyncio.Task[None] | None = None
 
     @property
@@ -111,7 +111,7 @@ class Scheduler:
     def _start_ready(self) -> None:
         limit = self.session.head.limits.concurrency
         while len(self.tasks) < limit:
-            unit = self.frontier.pop(self.session.engine.clock.wall())
+            unit = self.frontier.pop(self.session.clock.wall())
             if unit is None:
                 return
             self._launch(unit, run_unit(self.session, unit))
@@ -145,7 +145,7 @@ class Scheduler:
 
     def _longest_wait_s(self) -> float | None:
         """Until the next waiting step run's time, or the next look at what people have decided."""
-        clock = self.session.engine.clock
+        clock = self.session.clock
         due = self.frontier.next_at() if len(self.tasks) < self.session.head.limits.concurrency else None
         waits = [] if due is None else [due - clock.wall()]
         if self.session.fold.asked:
@@ -154,7 +154,7 @@ class Scheduler:
 
     async def _look_for_decisions(self) -> None:
         """A decision that comes while other branches run needs no interrupt."""
-        now = self.session.engine.clock.monotonic()
+        now = self.session.clock.monotonic()
         if now - self._looked_at >= DECISIONS_EVERY_S:
             self._looked_at = now
             await take_decisions(self.session)

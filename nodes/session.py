@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from plans.values import JSON
 if TYPE_CHECKING:
     from nodes.engine import Engine
     from nodes.scheduler import Scheduler
+    from tools.ports import Clock
 
 KEPT_BYTES = 64 * 1024 * 1024
 """How much of a run's results is kept in memory for its next steps; the rest is read again when needed."""
@@ -44,7 +44,7 @@ class Session:
     lease: Lease
     fold: RunFold
     n: int = 0
-    began: float = field(default_factory=time.monotonic)
+    began: float = 0.0
     writer: Writer | None = None
     config: Any = None
     accepted: dict[str, asyncio.Future[None]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Session:
         try:
             rows = await engine.journal.read(run_id)
             picture = fold_journal(rows)
-            session = cls(engine, lease, picture)
+            session = cls(engine, lease, picture, began=engine.clock.monotonic())
             if picture.head is None:
                 record = await engine.runs.get(run_id)
                 if record is None:
@@ -86,6 +86,11 @@ class Session:
         if self.fold.head is None:
             raise SurestepError("the run has no head: its first journal row is missing")
         return self.fold.head
+
+    @property
+    def clock(self) -> Clock:
+        """Time and chance of the engine that drives the run."""
+        return self.engine.clock
 
     @property
     def approve(self) -> str:
@@ -154,7 +159,7 @@ class Session:
         row = self.row(kind, step_id, attempt, body, artifact)
         self.fold.apply(kind, step_id, attempt, body)
         if "wall_s" in body:
-            self.began = time.monotonic()
+            self.began = self.clock.monotonic()
         future = await self.engine.journal.submit(row)
         if step_id is not None and kind in ("outcome", "settlement", "decision"):
             self.accepted[step_id] = future
@@ -221,7 +226,7 @@ class Session:
 
     def elapsed_s(self) -> float:
         """Wall time of the run so far: earlier drives as the journal knows them, and this one."""
-        return self.fold.usage.wall_s + time.monotonic() - self.began
+        return self.fold.usage.wall_s + self.clock.monotonic() - self.began
 
     def emit(self, event: Event) -> None:
         """Say something on the custom stream, if anyone listens."""
