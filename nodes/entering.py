@@ -21,6 +21,7 @@ from nodes.inbox import entry, goal_text, taken
 from nodes.inputs import declared_inputs
 from nodes.session import Session
 from nodes.state import AgentState, Context, RunHead
+from nodes.versions import readable_state
 from plans.errors import InvalidInput, SurestepError
 from plans.goals import check_goal
 from plans.limits import Limits
@@ -43,6 +44,7 @@ def in_session(node: Node, engines: EngineSource) -> Entered:
     """The node as LangGraph calls it. A node that raises ends the drive: nothing of the run goes on unowned."""
 
     async def run(state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]:
+        state = cast("AgentState", readable_state(state))
         engine = await engines()
         session = await _session(engine, state, get_config(), runtime)
         if node.__name__ != "finish":  # entered again after it has decided, it says the same
@@ -59,6 +61,7 @@ def asking(engines: EngineSource) -> Entered:
     """`approve` as LangGraph calls it: the interrupt comes first, before anything is opened."""
 
     async def run(state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]:
+        state = cast("AgentState", readable_state(state))
         answer = ask(state)
         engine = await engines()
         session = await _session(engine, state, get_config(), runtime)

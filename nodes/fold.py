@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nodes.fold_rows import APPLY
 from nodes.state import RunHead, Verdict
 from nodes.step_run import Output, StepRun, base_id, child_index
+from nodes.versions import row_body, unknown_row
 from plans.decisions import ApprovalRequest
 from plans.limits import Usage
 from plans.moves import SETTLED, Status
@@ -30,7 +31,8 @@ class RunFold:
 
     `queue` holds verdicts whose turn has not come; `undecided` step runs whose failure has no verdict; `answered` the
     ids of approvals whose decision was taken; `edits`, by step, calls that a person has changed and that no revision
-    has yet; `effects`, by the effect's name, the step runs that have it, or may have it, to their name.
+    has yet; `effects`, by the effect's name, the step runs that have it, or may have it, to their name; `version` that
+    of the journal's rows from here on.
     """
 
     head: RunHead | None = None
@@ -52,6 +54,7 @@ class RunFold:
     input_changes: int = 0
     usage: Usage = Usage()
     finished: dict[str, Any] | None = None
+    version: int = 1
 
     def run(self, unit: str) -> StepRun:
         """The step run of this id, made pending if nothing is known of it."""
@@ -90,7 +93,9 @@ class RunFold:
 
     def apply(self, kind: str, step_id: str | None, attempt: int, body: Mapping[str, Any]) -> None:
         """Take one journal row in. Unknown kinds are refused: a picture with holes would be wrong."""
-        APPLY[kind](self, step_id or "", attempt, body)
+        if (change := APPLY.get(kind)) is None:
+            raise unknown_row(kind)
+        change(self, step_id or "", attempt, row_body(kind, body, self.version))
 
 
 def fold_journal(rows: Iterable[Row]) -> RunFold:

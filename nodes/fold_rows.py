@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from nodes.state import OPEN, InputFile, RunHead, Verdict
 from nodes.step_run import Output, StepRun, base_id
+from nodes.versions import journal_version
 from plans.decisions import ApprovalRequest
 from plans.failure import CODES, Failure
 from plans.plan import Plan
+from plans.versions import upgraded
 
 if TYPE_CHECKING:
     from nodes.fold import RunFold
@@ -19,7 +21,12 @@ Apply = Callable[["RunFold", str, int, Body], None]
 
 
 def _run(self: RunFold, _: str, __: int, body: Body) -> None:
+    self.version = journal_version(body)
     self.head = RunHead.model_validate(body["head"])
+
+
+def _version(self: RunFold, _: str, __: int, body: Body) -> None:
+    self.version = journal_version(body)
 
 
 def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
@@ -34,7 +41,7 @@ def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
 
 def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     before = {step.id: step for step in self.plan.steps} if self.plan else {}
-    self.plan = Plan.model_validate(body["plan"])
+    self.plan = Plan.model_validate(upgraded(body["plan"]))
     now = {step.id: step for step in self.plan.steps}
     changed = {step_id for step_id, step in before.items() if now.get(step_id) != step}
     for unit in [unit for unit in self.steps if base_id(unit) in changed]:
@@ -252,6 +259,7 @@ def _reopened(self: RunFold, _: str, __: int, body: Body) -> None:
 
 APPLY: dict[str, Apply] = {
     "run": _run,
+    "version": _version,
     "inputs": _inputs,
     "plan": _plan,
     "intent": _intent,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nodes.inputs import changed_files, input_file
 from nodes.state import OPEN, InputFile, Verdict
+from nodes.versions import JOURNAL_VERSION
 from plans.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ async def look_again(session: Session, rows: Sequence[Row]) -> None:
     finished = session.fold.finished
     if finished is not None and finished["status"] not in OPEN:
         return
+    if session.fold.version < JOURNAL_VERSION:  # an older Surestep must not read on from here
+        await session.record("version", body={"journal_version": JOURNAL_VERSION})
     if uncounted := uncounted_s(rows):
         await session.record("elapsed", body={"wall_s": round(session.fold.usage.wall_s + uncounted, 3)})
     await look_at_inputs(session)

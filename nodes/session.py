@@ -18,6 +18,7 @@ from nodes.fold import RunFold, fold_journal
 from nodes.reopening import look_again
 from nodes.state import STATE_VERSION, RunHead, RunStatus
 from nodes.step_run import Output
+from nodes.versions import JOURNAL_VERSION
 from plans.errors import SurestepError
 from plans.plan import Plan, Step
 from plans.values import JSON
@@ -72,7 +73,7 @@ class Session:
                 record = await engine.runs.get(run_id)
                 if record is None:
                     raise SurestepError(f"the run {run_id} has no stored request; start the goal again")
-                await session.record("run", body={"head": record.input})
+                await session.record("run", body={"head": record.input, "journal_version": JOURNAL_VERSION})
                 session._status = record.status
             else:
                 await look_again(session, rows)

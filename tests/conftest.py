@@ -58,13 +58,13 @@ def template_database(postgres_url: str) -> str:
 @pytest.fixture
 def empty_database_url(postgres_url: str) -> Iterator[str]:
     """URL of a fresh database in which nothing was made yet."""
-    yield from _fresh(postgres_url, "template1")
+    yield from fresh_database(postgres_url, "template1")
 
 
 @pytest.fixture
 def database_url(postgres_url: str, template_database: str) -> Iterator[str]:
     """URL of a fresh migrated database; gone after the test, whoever is still connected."""
-    yield from _fresh(postgres_url, template_database)
+    yield from fresh_database(postgres_url, template_database)
 
 
 @pytest.fixture
@@ -74,7 +74,8 @@ async def database(database_url: str, tmp_path: Path) -> AsyncIterator[Database]
         yield opened
 
 
-def _fresh(postgres_url: str, template: str) -> Iterator[str]:
+def fresh_database(postgres_url: str, template: str) -> Iterator[str]:
+    """URL of a copy of that database, which is dropped afterwards."""
     name = f"test_{next(_numbers)}"
     words = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
     with psycopg.connect(postgres_url, autocommit=True) as connection:

@@ -1,0 +1,75 @@
+"""What an older Surestep stored is read as today's; what a newer one stored is refused before anything changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from nodes.state import STATE_VERSION
+from plans.errors import VersionTooNew
+
+JOURNAL_VERSION = 2
+"""Version of the journal's rows. 1: the first. 2: intents say until when they may start, questions to models are
+reserved, runs can be forked, large bodies are references."""
+
+Body = Mapping[str, Any]
+
+JOURNAL_UPGRADES: Mapping[int, Callable[[str, Body], Body]] = MappingProxyType({1: lambda _, body: body})
+"""From each version of the journal to the next: a row's kind and body give its body. Never deleted: journals of every
+version that was ever released can wait in somebody's database."""
+
+STATE_UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = MappingProxyType({})
+"""The same for what LangGraph has checkpointed of a thread."""
+
+
+def row_body(
+    kind: str,
+    body: Body,
+    version: int,
+    *,
+    upgrades: Mapping[int, Callable[[str, Body], Body]] = JOURNAL_UPGRADES,
+    newest: int = JOURNAL_VERSION,
+) -> Body:
+    """The body of a journal row that was written in this version, as the newest one has it."""
+    for step in range(version, newest):
+        body = upgrades[step](kind, body)
+    return body
+
+
+def journal_version(body: Body) -> int:
+    """The version that a row says its followers have; the first one did not say it. Raises VersionTooNew."""
+    version = int(body.get("journal_version", 1))
+    if version > JOURNAL_VERSION:
+        raise VersionTooNew(
+            f"a newer Surestep has worked on this run: its journal has version {version}, and this one reads up to "
+            f"{JOURNAL_VERSION}. Go on with the newer version; nothing was changed"
+        )
+    return version
+
+
+def unknown_row(kind: str) -> VersionTooNew:
+    """What is told of a kind of row that this code does not know: it is not passed over."""
+    return VersionTooNew(
+        f"the journal has a row of the kind {kind!r}, which this Surestep does not know; a newer one has written it. "
+        "Go on with the newer version; nothing was changed"
+    )
+
+
+def readable_state(
+    state: Mapping[str, Any],
+    *,
+    upgrades: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = STATE_UPGRADES,
+    newest: int = STATE_VERSION,
+) -> dict[str, Any]:
+    """The state of a thread as the newest version has it. Raises VersionTooNew for one from the future."""
+    found = dict(state)
+    version = int(found.get("schema_version") or newest)
+    if version > newest:
+        raise VersionTooNew(
+            f"a newer Surestep has checkpointed this thread: its state has schema_version {version}, and this one "
+            f"reads up to {newest}. Go on with the newer version; nothing was changed"
+        )
+    for step in range(version, newest):
+        found = upgrades[step](found)
+    return found
