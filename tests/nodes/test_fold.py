@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.fold import RunFold, fold
+from plans.errors import VersionTooNew
 from plans.limits import Limits
 from plans.moves import MOVES, SETTLED, Status
 from tests.nodes.rows import (
@@ -241,5 +242,5 @@ def test_questions_are_listed_in_the_order_of_the_plan() -> None:
 
 def test_an_unknown_kind_of_row_is_refused() -> None:
     """A picture with holes would be wrong: a newer row is not passed over."""
-    with pytest.raises(KeyError):
+    with pytest.raises(VersionTooNew):
         fold([begun(), ("news", None, 0, {})])
