@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from checkpoints.artifact_files import files_at, place_of
-from checkpoints.crash_points import reached
 from checkpoints.queries import QUERIES
 from plans.errors import ArtifactMissing
 
@@ -72,9 +71,7 @@ class ArtifactStore:
             artifact = Artifact.of(body, media_type)
             await self._record(run_id, artifact, body=body, location=None)
             return artifact
-        reached("artifact.before_write")
         artifact = await self._in_thread(lambda: self._write(body, media_type))
-        reached("artifact.written")
         await self._record(run_id, artifact, body=None, location=place_of(artifact.sha256))
         return artifact
 
@@ -103,7 +100,6 @@ class ArtifactStore:
         await self._database.execute(
             QUERIES["record_artifact"], {**known, "run_id": run_id, "body": body, "location": location}
         )
-        reached("artifact.recorded")
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Self
 
 from checkpoints.background import stop
-from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.presence import Presence
 from checkpoints.queries import QUERIES
@@ -119,7 +118,6 @@ class Leases:
                 **session,
             },
         )
-        reached("lease.renewed")
         flags = {(row["run_id"], row["fence"]): row["cancel_requested"] for row in renewed}
         for lease in held:
             self._renewed(lease, sent, flags.get((lease.run_id, lease.fence)))
@@ -134,11 +132,9 @@ class Leases:
         """
         wish = {"run_id": lease.run_id, "fence": lease.fence, "unless_decided": list(unless_decided)}
         released = True
-        reached("lease.before_release")
         try:
             if answer := await self._database.fetch(QUERIES["release_lease"], wish):
                 released = answer[0]["released"]
-            reached("lease.released")
         finally:
             # Also without an answer: a lease that nobody drives must not be renewed for ever.
             if released:
@@ -156,6 +152,11 @@ class Leases:
         owner: str | None = answer[0]["owner"]
         return owner
 
+    async def cancel_wanted(self, run_id: str) -> bool:
+        """Whether somebody has asked to cancel the run, whoever drives it."""
+        found = await self._database.fetch(QUERIES["lease_state"], {"run_id": run_id})
+        return bool(found and found[0]["cancel_requested"])
+
     async def _claim(self, run_id: str, owner: str) -> Lease:
         session = await self._presence.session()
         sent = self._monotonic()
@@ -166,7 +167,6 @@ class Leases:
         if taken[0]["cancel_requested"]:
             lease.cancel.set()
         self._held[run_id] = lease
-        reached("lease.acquired")
         return lease
 
     async def _busy(self, run_id: str) -> Exception:

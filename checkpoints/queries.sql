@@ -177,7 +177,7 @@ FROM free WHERE l.run_id = free.run_id
 RETURNING l.fence, l.cancel_requested, free.owner AS taken_from;
 
 -- name: lease_state
-SELECT owner, extract(epoch FROM expires_at - clock_timestamp())::float8 AS left_s
+SELECT owner, extract(epoch FROM expires_at - clock_timestamp())::float8 AS left_s, cancel_requested
 FROM surestep.leases WHERE run_id = %(run_id)s;
 
 -- name: renew_leases

@@ -142,6 +142,14 @@ def resume(
 
 
 @app.command()
+def cancel(thread: ThreadId, json: Json = False) -> None:
+    """End a run: reads are cut off, effects that have begun are awaited."""
+    from graph.commands.cancel import cancel_thread
+
+    cancel_thread(thread, as_json=json)
+
+
+@app.command()
 def approvals(
     thread: Annotated[str | None, typer.Argument(metavar="THREAD", help="Only this thread.")] = None,
     toolkit: Toolkits = None,

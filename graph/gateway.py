@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
-from langgraph.types import Command
-
+from graph.cancelling import cancelled
+from graph.driving import Driver, OnEvent
 from graph.given import check_id, limits_from
 from graph.preview import check_plannable, preview
 from graph.result import PlanPreview, RunResult, RunSummary, result_of
-from graph.standing import standing
 from graph.validation import Validation, validation
 from nodes.answers import check_decision, default_decision
 from nodes.engine import Engine, run_record
 from nodes.entering import new_head
-from nodes.events import Event
-from nodes.fold import RunFold, fold_journal
+from nodes.fold import RunFold
 from nodes.given import given_draft
 from nodes.ids import new_id
 from nodes.inputs import declared_inputs
 from nodes.state import OPEN
 from plans.decisions import ApprovalRequest, Decision
-from plans.errors import ApprovalConflict, InvalidInput, RunBusy, UnknownThread, UsageError
+from plans.errors import ApprovalConflict, InvalidInput, UsageError
 from plans.goals import check_goal
 from plans.limits import Limits
 from plans.plan import Plan, PlanDraft
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
     from nodes.state import AgentInput, AgentOutput, AgentState, Context
 
 ApproveMode = Literal["ask", "all", "none"]
-OnEvent = Callable[[Event], None]
 GivenPlan = Plan | PlanDraft | Mapping[str, Any]
 
 
@@ -46,7 +42,7 @@ class Agent:
     def __init__(self, engine: Engine, graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput]) -> None:
         self.engine = engine
         self.graph = graph
-        self._driving: set[str] = set()
+        self._driver = Driver(engine, graph)
 
     async def run(
         self,
@@ -89,8 +85,8 @@ class Agent:
         check_plannable(self.engine, head)
         record = await self.engine.runs.create(run_record(head))
         if record.run_id != head.run_id:
-            return await self._continue(record, on_event)
-        return await self._drive(record, self._request(record), on_event)
+            return await self._driver.go_on(record, on_event)
+        return await self._driver.begin(record, on_event)
 
     async def resume(
         self,
@@ -106,8 +102,8 @@ class Agent:
 
         A run that has ended is left as it is and its result given. Raises UnknownThread, ApprovalConflict, RunBusy.
         """
-        record = await self._latest(thread_id)
-        picture = await self._picture(record.run_id)
+        record = await self._driver.latest(thread_id)
+        picture = await self._driver.picture(record.run_id)
         await self._record(picture, decisions or {}, by)
         if record.status not in OPEN:
             return result_of(picture, record.status)
@@ -119,12 +115,20 @@ class Agent:
         if limits:
             before = picture.head.limits if picture.head else Limits()
             self.engine.limits[record.run_id] = limits_from({**before.model_dump(), **limits})
-        return await self._continue(record, on_event)
+        return await self._driver.go_on(record, on_event)
+
+    async def cancel(self, thread_id: str, *, wait_s: float = 60.0, on_event: OnEvent | None = None) -> RunResult:
+        """End a thread's run: reads are cut off, effects that have begun are awaited, nothing new starts.
+
+        A run that somebody drives is waited for, at most `wait_s` seconds; then RunBusy says who drives it. One that
+        has ended already is left as it is and its result given. Raises UnknownThread.
+        """
+        return await cancelled(self._driver, await self._driver.latest(thread_id), wait_s, on_event)
 
     async def decide(self, thread_id: str, step_id: str, decision: Decision, by: str) -> ApprovalRequest:
         """Record a decision about a step's pending approval, and nothing else. Raises ApprovalConflict."""
-        record = await self._latest(thread_id)
-        picture = await self._picture(record.run_id)
+        record = await self._driver.latest(thread_id)
+        picture = await self._driver.picture(record.run_id)
         found = [request for request in picture.asked.values() if request.step_id == step_id]
         if not found:
             waiting = ", ".join(sorted(request.step_id for request in picture.asked.values())) or "none"
@@ -174,12 +178,12 @@ class Agent:
 
     async def show(self, thread_id: str) -> RunResult:
         """Where the thread's latest run stands. Raises UnknownThread."""
-        record = await self._latest(thread_id)
-        return result_of(await self._picture(record.run_id), record.status)
+        record = await self._driver.latest(thread_id)
+        return result_of(await self._driver.picture(record.run_id), record.status)
 
     async def output(self, thread_id: str, output_ref: str) -> bytes:
         """The stored bytes of a result. Raises ArtifactMissing."""
-        record = await self._latest(thread_id)
+        record = await self._driver.latest(thread_id)
         return await self.engine.artifacts.get(record.run_id, output_ref)
 
     async def _instruct(
@@ -190,58 +194,7 @@ class Agent:
                 f"thread {record.thread_id!r} has a run that is not finished ({record.status}). Go on with it by "
                 f"`surestep resume {record.thread_id}`, or use another thread. A new instruction to it needs a model."
             )
-        return await self._drive(record, {"goal": text}, on_event)
-
-    async def _continue(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
-        """From where the thread's checkpoints are: none of this run, an interrupt, in the middle, or at an end."""
-        if record.status not in OPEN:
-            return result_of(await self._picture(record.run_id), record.status)
-        if on_event is not None:
-            for event in standing(await self._picture(record.run_id)):
-                on_event(event)
-        state = await self.graph.aget_state(self._config(record))
-        head = state.values.get("run")
-        if head is None or head.run_id != record.run_id:
-            return await self._drive(record, self._request(record), on_event)
-        if state.next == ("approve",) and not state.interrupts:  # it was let go before its question was written down
-            await self._drive(record, None, on_event)
-            state = await self.graph.aget_state(self._config(record))
-        if state.interrupts:
-            if record.status == "paused" and not await self._anything_decided(record):
-                return result_of(await self._picture(record.run_id), record.status)
-            return await self._drive(record, Command(resume={each.id: {} for each in state.interrupts}), on_event)
-        in_the_middle = state.next and record.status != "limited"
-        return await self._drive(record, None if in_the_middle else {"inputs": None}, on_event)
-
-    async def _anything_decided(self, record: RunRecord) -> bool:
-        asked = (await self._picture(record.run_id)).asked
-        stored = await self.engine.approvals.of_run(record.run_id)
-        answered = [each for each in stored if each.decision or each.status == "expired"]
-        return not asked or any(each.request.approval_id in asked for each in answered)
-
-    async def _drive(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> RunResult:
-        """Run the graph until it stops. However that ends, nothing of the run goes on afterwards."""
-        async with self._only_driver(record):
-            stream = self.graph.astream(given, self._config(record), stream_mode="custom", durability="async")
-            async for said in stream:
-                if on_event is not None:
-                    on_event(Event.model_validate(said))
-        latest = await self.engine.runs.get(record.run_id)
-        return result_of(await self._picture(record.run_id), latest.status if latest else record.status)
-
-    @asynccontextmanager
-    async def _only_driver(self, record: RunRecord) -> AsyncIterator[None]:
-        if record.thread_id in self._driving:
-            raise RunBusy(f"thread {record.thread_id!r} is being run by this program already; wait for it to end")
-        self._driving.add(record.thread_id)
-        try:
-            await self.engine.session(record.run_id)  # a run that somebody else drives is left alone, checkpoints too
-            yield
-        finally:
-            self._driving.discard(record.thread_id)
-            await self.engine.close_session(record.run_id)
-            self.engine.approve.pop(record.run_id, None)
-            self.engine.limits.pop(record.run_id, None)
+        return await self._driver.drive(record, {"goal": text}, on_event)
 
     async def _record(self, picture: RunFold, decisions: Mapping[str, Decision], by: str) -> None:
         """Check every decision before the first is stored; then store each, the first decision of a request winning."""
@@ -253,30 +206,6 @@ class Agent:
         for approval_id, decision in decisions.items():
             seen = picture.asked[approval_id].args_sha256
             await self.engine.approvals.decide(approval_id, decision, by, args_sha256=seen)
-
-    async def _latest(self, thread_id: str) -> RunRecord:
-        record = await self.engine.runs.latest(check_id(thread_id, "the thread id"))
-        if record is None:
-            raise UnknownThread(
-                f"no run was ever started on thread {thread_id!r}; `surestep runs` lists those there are"
-            )
-        return record
-
-    async def _picture(self, run_id: str) -> RunFold:
-        rows = await self.engine.journal.read(run_id)
-        picture = fold_journal(rows)
-        if picture.head is None:
-            record = await self.engine.runs.get(run_id)
-            picture.apply("run", None, 0, {"head": record.input if record else {}})
-        return picture
-
-    @staticmethod
-    def _request(record: RunRecord) -> AgentInput:
-        return {"goal": record.goal, "request_id": record.request_id}
-
-    @staticmethod
-    def _config(record: RunRecord) -> Any:
-        return {"configurable": {"thread_id": record.thread_id}}
 
 
 def _named_template(template: str | None) -> str:

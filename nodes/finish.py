@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage
 
-from checkpoints.crash_points import reached
 from nodes.state import OPEN, AgentState, RunStatus
 from plans.failure import Failure
 from plans.faults import errors_among
@@ -45,8 +44,7 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
         "report_ref": str(PurePath(session.head.output_folder, report)) if report else None,
         "wall_s": round(session.elapsed_s(), 3),
     }
-    await session.record("finish", body=body, wait=True)
-    reached("finish.recorded")
+    await session.record("finish", body=body)
     return await _ended(state, session, body)
 
 
@@ -71,6 +69,8 @@ def _failures(state: AgentState, session: Session) -> list[Failure]:
         for verdict in session.fold.queue
         if verdict.verdict == "finish" and not verdict.step_id
     ]
+    if session.cancelled:
+        return [*found, *_in_doubt(session)]
     if state.get("edge") != "give_up":
         return found
     errors = errors_among(state.get("faults") or [])
@@ -78,6 +78,19 @@ def _failures(state: AgentState, session: Session) -> list[Failure]:
     code = {"MODEL_FAILED": "MODEL_ANSWER_INVALID"}.get(code, code)
     message = errors[0].message if code != "PLAN_INVALID" else "; ".join(str(error) for error in errors)
     return [Failure(code=code, message=message), *found]
+
+
+def _in_doubt(session: Session) -> list[Failure]:
+    """Effects that had begun when their worker died. What a transaction had not committed has not happened."""
+    begun = [(unit, run) for unit, run in session.fold.steps.items() if run.in_doubt is not None and not run.failure]
+    found = []
+    for unit, run in begun:
+        name = (run.in_doubt or {}).get("tool", "")
+        tool = session.engine.registry.get(name)
+        if tool is None or tool.effect != "transactional":
+            message = f"whether {name} of step {unit} has happened is not known: the work stopped in between"
+            found.append(Failure(code="UNKNOWN_OUTCOME", message=message, step_id=unit, tool=name, attempt=run.attempt))
+    return found
 
 
 def _status(session: Session, failures: list[Failure]) -> RunStatus:

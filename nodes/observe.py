@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 async def observe(state: AgentState, session: Session) -> dict[str, Any]:
     """Decide about every outcome that has no verdict, then take the most severe verdict that waits."""
     update = await _instruction(state, session)
+    if session.cancelled:  # nothing is mended any more
+        return {**update, "edge": "next"}
     decided = [await _decide(session, unit) for unit in list(session.fold.undecided)]
     top = most_severe(session.fold.queue)
     if top is None:

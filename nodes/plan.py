@@ -30,9 +30,13 @@ NO_PLANNER = (
 
 
 async def plan(state: AgentState, session: Session) -> dict[str, Any]:
-    """A draft for `validate`. Entered again for a known run it gives the plan that is recorded, and resets nothing."""
+    """A draft for `validate`, or none for a run that is to end. Entered again for a known run it gives the plan that is
+    recorded, and resets nothing."""
+    drafted: Drafted | None
     planning = state.get("planning") or Planning()
-    if is_answered(session, planning):
+    if session.cancelled:
+        drafted = None
+    elif is_answered(session, planning):
         drafted = stored_draft(session)
     elif planning.purpose == "global":
         drafted = await _from_model(session, planning, "global_replan", state.get("faults") or [])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from checkpoints.crash_points import reached
 from nodes.answers import edited_draft
 from nodes.events import Event
 from nodes.state import AgentState, Drafted, Planning
@@ -25,6 +24,8 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
     """Ready, or back to whoever wrote the draft while tries are left, or an honest end."""
     drafted = state.get("drafted") or Drafted()
     planning = state.get("planning") or Planning()
+    if session.cancelled:
+        return {"drafted": None, "faults": [], "edge": "give_up"}
     if session.fold.edits:
         return _ready(await revise(session))
     if is_answered(session, planning):
@@ -143,7 +144,6 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     if before is not None:
         session.scheduling().replaced_by(plan)
     await session.record("plan", body=body)
-    reached("plan.queued")
     await session.engine.approvals.withdraw(outdated)
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
 

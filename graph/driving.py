@@ -1,0 +1,114 @@
+"""Runs the graph for one run until it stops: from its request, or from wherever its checkpoints and its journal are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from langgraph.types import Command
+
+from graph.given import check_id
+from graph.result import RunResult, result_of
+from graph.standing import standing
+from nodes.engine import Engine
+from nodes.events import Event
+from nodes.fold import RunFold, fold_journal
+from nodes.state import OPEN
+from plans.errors import RunBusy, UnknownThread
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+    from checkpoints.runs import RunRecord
+    from nodes.state import AgentInput, AgentOutput, AgentState, Context
+
+OnEvent = Callable[[Event], None]
+
+
+class Driver:
+    """Drives runs, and tells how they stand. No two drives of one thread at once, and nothing outlives its drive."""
+
+    def __init__(self, engine: Engine, graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput]) -> None:
+        self.engine = engine
+        self.graph = graph
+        self._driving: set[str] = set()
+
+    async def begin(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
+        """From the stored request."""
+        return await self.drive(record, {"goal": record.goal, "request_id": record.request_id}, on_event)
+
+    async def go_on(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
+        """From where the thread's checkpoints are: none of this run, an interrupt, in the middle, or at an end."""
+        if record.status not in OPEN:
+            return result_of(await self.picture(record.run_id), record.status)
+        if on_event is not None:
+            for event in standing(await self.picture(record.run_id)):
+                on_event(event)
+        state = await self.graph.aget_state(_config(record))
+        head = state.values.get("run")
+        if head is None or head.run_id != record.run_id:
+            return await self.begin(record, on_event)
+        if state.next == ("approve",) and not state.interrupts:  # it was let go before its question was written down
+            await self.drive(record, None, on_event)
+            state = await self.graph.aget_state(_config(record))
+        if state.interrupts:
+            if record.status == "paused" and not await self._anything_new(record):
+                return result_of(await self.picture(record.run_id), record.status)
+            return await self.drive(record, Command(resume={each.id: {} for each in state.interrupts}), on_event)
+        in_the_middle = state.next and record.status != "limited"
+        return await self.drive(record, None if in_the_middle else {"inputs": None}, on_event)
+
+    async def drive(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> RunResult:
+        """Run the graph until it stops. However that ends, nothing of the run goes on afterwards. Raises RunBusy."""
+        async with self._only_driver(record):
+            stream = self.graph.astream(given, _config(record), stream_mode="custom", durability="async")
+            async for said in stream:
+                if on_event is not None:
+                    on_event(Event.model_validate(said))
+        latest = await self.engine.runs.get(record.run_id)
+        return result_of(await self.picture(record.run_id), latest.status if latest else record.status)
+
+    async def latest(self, thread_id: str) -> RunRecord:
+        """The newest run of a thread. Raises UnknownThread."""
+        record = await self.engine.runs.latest(check_id(thread_id, "the thread id"))
+        if record is None:
+            raise UnknownThread(
+                f"no run was ever started on thread {thread_id!r}; `surestep runs` lists those there are"
+            )
+        return record
+
+    async def picture(self, run_id: str) -> RunFold:
+        """What the journal knows of a run; before its first row, what its stored request says."""
+        picture = fold_journal(await self.engine.journal.read(run_id))
+        if picture.head is None:
+            record = await self.engine.runs.get(run_id)
+            picture.apply("run", None, 0, {"head": record.input if record else {}})
+        return picture
+
+    async def _anything_new(self, record: RunRecord) -> bool:
+        """Whether a paused run has something to go on for: an answer, or that somebody wants it to end."""
+        asked = (await self.picture(record.run_id)).asked
+        stored = await self.engine.approvals.of_run(record.run_id)
+        answered = [each for each in stored if each.decision or each.status == "expired"]
+        if not asked or any(each.request.approval_id in asked for each in answered):
+            return True
+        return await self.engine.leases.cancel_wanted(record.run_id)
+
+    @asynccontextmanager
+    async def _only_driver(self, record: RunRecord) -> AsyncIterator[None]:
+        if record.thread_id in self._driving:
+            raise RunBusy(f"thread {record.thread_id!r} is being run by this program already; wait for it to end")
+        self._driving.add(record.thread_id)
+        try:
+            await self.engine.session(record.run_id)  # a run that somebody else drives is left alone, checkpoints too
+            yield
+        finally:
+            self._driving.discard(record.thread_id)
+            await self.engine.close_session(record.run_id)
+            self.engine.approve.pop(record.run_id, None)
+            self.engine.limits.pop(record.run_id, None)
+
+
+def _config(record: RunRecord) -> Any:
+    return {"configurable": {"thread_id": record.thread_id}}
