@@ -1,0 +1,134 @@
+"""The statements of runs and approvals, as `checkpoints/queries.sql` has them, on tables in memory."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from tests.simulation.server import Answer, LeaseRow, Server, past, statement
+
+RUN_COLUMNS = ("run_id", "thread_id", "tenant", "request_id", "goal", "input_sha256", "status")
+
+
+@statement
+def create_run(server: Server, params: dict[str, Any]) -> Answer:
+    """A new run with its lease row; nothing where the tenant's request is known."""
+    if run_of_request(server, (params["tenant"], params["request_id"])):
+        return []
+    row = {name: params[name] for name in RUN_COLUMNS} | {"created_at": server.timeline.moment(), "ended_at": None}
+    row |= {name: json.loads(params[name]) for name in ("input", "summary")}
+    server.runs[row["run_id"]] = row
+    server.leases[row["run_id"]] = LeaseRow()
+    return [row]
+
+
+@statement
+def run_of_request(server: Server, params: tuple[str, str]) -> Answer:
+    """The run that a tenant's request began."""
+    return [row for row in server.runs.values() if (row["tenant"], row["request_id"]) == tuple(params)]
+
+
+@statement
+def run_by_id(server: Server, params: tuple[str]) -> Answer:
+    """The run of this id."""
+    return [server.runs[params[0]]] if params[0] in server.runs else []
+
+
+@statement
+def latest_run(server: Server, params: tuple[str]) -> Answer:
+    """The newest run of a thread."""
+    return [row for row in _newest_first(server) if row["thread_id"] == params[0]][:1]
+
+
+@statement
+def newest_runs(server: Server, params: tuple[int]) -> Answer:
+    """The newest runs of all."""
+    return _newest_first(server)[: params[0]]
+
+
+def _newest_first(server: Server) -> Answer:
+    return sorted(server.runs.values(), key=lambda row: (row["created_at"], row["run_id"]), reverse=True)
+
+
+@statement
+def set_run_status(server: Server, params: dict[str, Any]) -> Answer:
+    """How a run stands, written by its owner."""
+    if not server.owns(params["run_id"], params["fence"]):
+        return []
+    row = server.runs[params["run_id"]]
+    row |= {"status": params["status"], "summary": json.loads(params["summary"])}
+    row["ended_at"] = server.timeline.moment() if params["ended"] else None
+    return [{"run_id": params["run_id"]}]
+
+
+@statement
+def record_approvals(server: Server, params: tuple[str]) -> Answer:
+    """New questions; one that was withdrawn is pending again."""
+    for request in json.loads(params[0]):
+        known = server.approvals.get(request["approval_id"])
+        if known is not None and known["status"] != "withdrawn":
+            continue
+        expires = request.get("expires_at")
+        fresh = {
+            "request": request,
+            "status": "pending",
+            "expires_at": datetime.fromisoformat(expires) if expires else None,
+        }
+        never = {"decision": None, "decided_by": None, "decided_at": None, "created_at": server.timeline.moment()}
+        server.approvals[request["approval_id"]] = {**(known or never), **fresh}
+    return []
+
+
+@statement
+def decide_approval(server: Server, params: dict[str, Any]) -> Answer:
+    """Compare and set: the first decision about a pending question wins."""
+    row = server.approvals.get(params["approval_id"])
+    if row is None or row["status"] != "pending" or past(row["expires_at"], server):
+        return []
+    if params["args_sha256"] not in (None, row["request"]["args_sha256"]):
+        return []
+    row |= {"status": params["status"], "decision": json.loads(params["decision"]), "decided_by": params["by"]}
+    row["decided_at"] = server.timeline.moment()
+    return [{"request": row["request"]}]
+
+
+@statement
+def approvals_of_run(server: Server, params: tuple[str]) -> Answer:
+    """A run's questions in the order in which they were asked."""
+    asked = [(key, row) for key, row in server.approvals.items() if row["request"]["run_id"] == params[0]]
+    return [_shown(server, row) for _, row in sorted(asked, key=lambda each: (each[1]["created_at"], each[0]))]
+
+
+@statement
+def approval_by_id(server: Server, params: tuple[str]) -> Answer:
+    """One question."""
+    return [_shown(server, server.approvals[params[0]])] if params[0] in server.approvals else []
+
+
+@statement
+def pending_approvals(server: Server, params: dict[str, Any]) -> Answer:
+    """What waits for a person now."""
+    rows = sorted(server.approvals.items(), key=lambda each: (each[1]["created_at"], each[0]))
+    return [
+        {"request": row["request"]}
+        for _, row in rows
+        if row["status"] == "pending"
+        and not past(row["expires_at"], server)
+        and params["thread_id"] in (None, row["request"]["thread_id"])
+    ]
+
+
+@statement
+def withdraw_approvals(server: Server, params: tuple[list[str]]) -> Answer:
+    """Questions that no longer arise."""
+    pending = [each for each in params[0] if each in server.approvals and server.approvals[each]["status"] == "pending"]
+    for each in pending:
+        server.approvals[each]["status"] = "withdrawn"
+    return [{"approval_id": each} for each in pending]
+
+
+def _shown(server: Server, row: dict[str, Any]) -> dict[str, Any]:
+    expired = row["status"] == "pending" and past(row["expires_at"], server)
+    names = ("request", "decision", "decided_by", "decided_at", "status")
+    return {name: row[name] for name in names} | ({"status": "expired"} if expired else {})
