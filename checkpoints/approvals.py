@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.jsonb import jsonb
 from checkpoints.queries import QUERIES
@@ -48,7 +49,9 @@ class Approvals:
         pending again."""
         if requests:
             text = jsonb([request.model_dump(mode="json") for request in requests])
+            reached("approval.before_record")
             await self._database.execute(QUERIES["record_approvals"], (text,))
+            reached("approval.recorded")
 
     async def decide(
         self, approval_id: str, decision: Decision, by: str, *, args_sha256: str | None = None
@@ -59,6 +62,7 @@ class Approvals:
         `args_sha256` (of the arguments that the person saw) is still the approval's, where given. Else ApprovalConflict
         says who decided what and when, or why there is nothing to decide.
         """
+        reached("approval.before_decision")
         decided = await self._database.fetch(
             QUERIES["decide_approval"],
             {
@@ -69,6 +73,7 @@ class Approvals:
                 "args_sha256": args_sha256,
             },
         )
+        reached("approval.decided")
         if not decided:
             raise await self._conflict(approval_id, args_sha256)
         return ApprovalRequest.model_validate(decided[0]["request"])
@@ -84,7 +89,10 @@ class Approvals:
 
     async def withdraw(self, ids: Sequence[str]) -> list[str]:
         """Take back questions that no longer arise; gives the ids that were still pending."""
-        return [row["approval_id"] for row in await self._database.fetch(QUERIES["withdraw_approvals"], (list(ids),))]
+        reached("approval.before_withdrawal")
+        withdrawn = await self._database.fetch(QUERIES["withdraw_approvals"], (list(ids),))
+        reached("approval.withdrawn")
+        return [row["approval_id"] for row in withdrawn]
 
     async def expire(self) -> list[ApprovalRequest]:
         """Write down as expired what nobody answered in time; gives those requests, each of them once."""

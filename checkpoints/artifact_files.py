@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
+from checkpoints.crash_points import reached
 from plans.errors import ArtifactMissing, StorageUnavailable
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -64,6 +65,7 @@ class LocalFolder:
                 file.write(body)
                 file.flush()
                 os.fsync(file.fileno())
+            reached("artifact.unnamed")
             unfinished.replace(target)
             _sync_folder(target.parent)
         except OSError as error:

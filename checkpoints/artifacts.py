@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from checkpoints.artifact_files import files_at, place_of
+from checkpoints.crash_points import reached
 from checkpoints.queries import QUERIES
 from plans.errors import ArtifactMissing
 
@@ -71,7 +72,9 @@ class ArtifactStore:
             artifact = Artifact.of(body, media_type)
             await self._record(run_id, artifact, body=body, location=None)
             return artifact
+        reached("artifact.before_write")
         artifact = await self._in_thread(lambda: self._write(body, media_type))
+        reached("artifact.written")
         await self._record(run_id, artifact, body=None, location=place_of(artifact.sha256))
         return artifact
 
@@ -100,6 +103,7 @@ class ArtifactStore:
         await self._database.execute(
             QUERIES["record_artifact"], {**known, "run_id": run_id, "body": body, "location": location}
         )
+        reached("artifact.recorded")
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from checkpoints.crash_points import reached
 from checkpoints.pools import new_pool
 from checkpoints.statements import refuse_control, require_rows
 from checkpoints.tool_failures import as_tool_failure
@@ -108,7 +109,9 @@ class GuardedTransaction:
                 connection = await self._begun()
                 with as_tool_failure(may_have_happened=True):
                     rows, _ = await _one(connection, sql, params)
+                    reached("transaction.before_commit")
                     await connection.execute("COMMIT" if rows else "ROLLBACK")
+                    reached("transaction.committed")
             finally:
                 await self._end()
         return rows

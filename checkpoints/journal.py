@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from checkpoints.background import stop
 from checkpoints.backlog import Backlog, Entry, stale
+from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.explain import unreachable
 from checkpoints.queries import QUERIES
@@ -144,7 +145,9 @@ class Journal:
 
     async def _write_batch(self) -> None:
         batch = self._backlog.head(BATCH_ROWS)
+        reached("journal.before_batch")
         refusals = await self._refusals(batch)
+        reached("journal.batch_committed")
         self._backlog.settle([refusals[entry.row.identity] for entry in batch])
 
     async def _refusals(self, batch: Sequence[Entry]) -> dict[Identity, Exception | None]:

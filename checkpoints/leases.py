@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from checkpoints.background import stop
+from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.presence import Presence
 from checkpoints.queries import QUERIES
@@ -118,6 +119,7 @@ class Leases:
                 **session,
             },
         )
+        reached("lease.renewed")
         flags = {(row["run_id"], row["fence"]): row["cancel_requested"] for row in renewed}
         for lease in held:
             self._renewed(lease, sent, flags.get((lease.run_id, lease.fence)))
@@ -132,9 +134,11 @@ class Leases:
         """
         wish = {"run_id": lease.run_id, "fence": lease.fence, "unless_decided": list(unless_decided)}
         released = True
+        reached("lease.before_release")
         try:
             if answer := await self._database.fetch(QUERIES["release_lease"], wish):
                 released = answer[0]["released"]
+            reached("lease.released")
         finally:
             # Also without an answer: a lease that nobody drives must not be renewed for ever.
             if released:
@@ -167,6 +171,7 @@ class Leases:
         if taken[0]["cancel_requested"]:
             lease.cancel.set()
         self._held[run_id] = lease
+        reached("lease.acquired")
         return lease
 
     async def _busy(self, run_id: str) -> Exception:

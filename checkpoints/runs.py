@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from checkpoints.backlog import stale
+from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.jsonb import jsonb
 from checkpoints.queries import QUERIES
@@ -58,6 +59,7 @@ class Runs:
         found = await self._database.fetch(QUERIES["create_run"], written) or await self._database.fetch(
             QUERIES["run_of_request"], (record.tenant, record.request_id)
         )
+        reached("run.created")
         first = _record(found[0])
         if first.input_sha256 != digest:
             raise UsageError(
@@ -93,6 +95,7 @@ class Runs:
         }
         if not await self._database.fetch(QUERIES["set_run_status"], written):
             raise stale(run_id, fence)
+        reached("run.status_set")
 
     async def list(self, limit: int = 50) -> Sequence[RunRecord]:
         """The newest runs, newest first."""

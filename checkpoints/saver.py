@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 
+from checkpoints.crash_points import reached
 from checkpoints.database import open_database
 from checkpoints.location import Location
 from checkpoints.queries import QUERIES
 from checkpoints.serializer import ALLOWED, StateSerializer
 
 if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
     from psycopg import AsyncCursor
     from psycopg.rows import DictRow
 
@@ -41,6 +44,27 @@ class PostgresSaver(AsyncPostgresSaver):
                     yield cursor
             else:
                 yield cursor
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint."""
+        reached("checkpoint.before_put")
+        stored = await super().aput(config, checkpoint, metadata, new_versions)
+        reached("checkpoint.stored")
+        return stored
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Store what a task has written, beside the checkpoint that it started from."""
+        reached("checkpoint.before_writes")
+        await super().aput_writes(config, writes, task_id, task_path)
+        reached("checkpoint.writes_stored")
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy all checkpoints and pending writes of a thread; what the target already has is kept as it is."""

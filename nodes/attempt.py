@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from checkpoints.crash_points import reached
 from nodes.admit import Ask, Facts, Refuse, Run, Skip, admit, may_expand
 from nodes.asking import ask_person
 from nodes.calling import call_tool, resend
@@ -134,6 +135,7 @@ async def _expand(session: Session, step: Step, facts: Facts) -> None:
     if facts.missing:
         body["degraded"] = note(facts.missing)
     await session.record("expansion", step.id, body=body, wait=True)
+    reached("expansion.accepted")
     _say(session, step.id, step, "running", f"{len(found)} elements")
 
 

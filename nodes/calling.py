@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.connections import GuardedTransaction
+from checkpoints.crash_points import reached
 from checkpoints.rows import Row
 from nodes.admit import Run
 from nodes.handing import context
@@ -89,6 +90,7 @@ async def _intend(session: Session, unit: str, number: int, intent: Mapping[str,
             f"the lease of run {session.head_run_id} could not be renewed in time, so that another worker may have "
             f"taken it over; step {unit} was not started. `surestep resume` goes on with the run"
         )
+    reached("effect.intended")
 
 
 async def _probe(session: Session, unit: str, step: Step, tool: Tool, intent: Mapping[str, Any]) -> None:
@@ -120,6 +122,8 @@ async def _call(session: Session, attempt: Attempt) -> None:
     ctx = context(session, attempt.unit, attempt.step, attempt.tool, attempt.key, attempt.number, transaction)
     try:
         outcome = await call(attempt.tool, attempt.args, ctx, session.engine.ports, role=session.head.role)
+        if attempt.tool.effect != "read":
+            reached("effect.returned")
         if isinstance(outcome, CallFailure):
             if transaction is not None:
                 await transaction.abort()

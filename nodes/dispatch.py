@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from checkpoints.crash_points import reached
 from nodes.answers import take_decisions
 from nodes.state import AgentState
 from nodes.validate import revise
@@ -32,8 +33,9 @@ async def dispatch(state: AgentState, session: Session) -> dict[str, Any]:
 
 async def _paused(session: Session) -> bool:
     """Let the run go, unless one of its questions was answered in the meantime: then it goes on by itself."""
-    await session.record("paused", body={"wall_s": round(session.elapsed_s(), 3)})
+    await session.record("paused", body={"wall_s": round(session.elapsed_s(), 3)}, wait=True)
     await session.stands("paused")
+    reached("pause.recorded")
     if await session.let_go(unless_decided=list(session.fold.asked)):
         return True
     return not await take_decisions(session) and await session.let_go()

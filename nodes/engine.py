@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from checkpoints.artifacts import ArtifactStore
 from checkpoints.connections import Connections
 from checkpoints.database import Database, open_database
 from checkpoints.journal import Journal
-from checkpoints.leases import Leases
+from checkpoints.leases import LEASE_S, Leases
 from checkpoints.runs import RunRecord, Runs
 from checkpoints.tool_stores import PostgresBreakers, PostgresCache, PostgresSettings
 from checkpoints.toolkit_schemas import apply_schemas
@@ -40,6 +40,7 @@ class EngineOptions:
     input_root: Path | None = None
     pool_size: int = 10
     prepare_threshold: int | None = 5
+    lease_s: float = LEASE_S
     connections: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -135,14 +136,7 @@ async def open_engine(
     Raises DatabaseUnavailable or StorageUnavailable.
     """
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(
-            open_database(
-                options.database_url,
-                options.folder,
-                pool_size=options.pool_size,
-                prepare_threshold=options.prepare_threshold,
-            )
-        )
+        database = await stack.enter_async_context(_database(options))
         await apply_schemas(database, {kit.name: kit.schema_sql for kit in registry.toolkits if kit.schema_sql})
         clock = clock or Clock()
         breakers = PostgresBreakers(database, monotonic=clock.monotonic)
@@ -153,7 +147,9 @@ async def open_engine(
             options=options,
             database=database,
             journal=await stack.enter_async_context(Journal(database)),
-            leases=await stack.enter_async_context(Leases(database, monotonic=clock.monotonic)),
+            leases=await stack.enter_async_context(
+                Leases(database, length_s=options.lease_s, monotonic=clock.monotonic)
+            ),
             runs=Runs(database),
             approvals=Approvals(database),
             artifacts=ArtifactStore(database, artifacts_url),
@@ -171,3 +167,12 @@ async def open_engine(
                 await engine.close_session(run_id)
             for model in {id(m): m for m in (engine.planner, engine.small) if m is not None}.values():
                 await model.aclose()
+
+
+def _database(options: EngineOptions) -> AbstractAsyncContextManager[Database]:
+    return open_database(
+        options.database_url,
+        options.folder,
+        pool_size=options.pool_size,
+        prepare_threshold=options.prepare_threshold,
+    )

@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
+from checkpoints.crash_points import reached
 from nodes.approve import approve, ask
 from nodes.engine import Engine
 from nodes.given import given_draft
@@ -83,6 +84,7 @@ async def _driven(
         update = {**fresh, **await work()}
         update |= session.snapshot(state)
         await session.flush()
+        reached("node.flushed")
     except BaseException:
         with suppress(SurestepError):  # what went wrong first is what is told
             await engine.close_session(run_id)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage
 
+from checkpoints.crash_points import reached
 from nodes.state import OPEN, AgentState, RunStatus
 from plans.failure import Failure
 from plans.faults import errors_among
@@ -44,7 +45,8 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
         "report_ref": str(PurePath(session.head.output_folder, report)) if report else None,
         "wall_s": round(session.elapsed_s(), 3),
     }
-    await session.record("finish", body=body)
+    await session.record("finish", body=body, wait=True)
+    reached("finish.recorded")
     return await _ended(state, session, body)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from checkpoints.crash_points import reached
 from nodes.model_errors import ModelFailed
 from nodes.models import Model, ModelAnswer
 from plans.values import JSON
@@ -34,6 +35,7 @@ class JournaledModel:
         except ModelFailed as failed:
             await self._session.record("model", body={"key": self._key, "failed": failed.code, "prompt": prompt.sha256})
             raise
+        reached("model.answered")
         output, carried = await self._session.store(answer.text)
         body = {
             "key": self._key,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.artifacts import INLINE_BYTES, Artifact
+from checkpoints.crash_points import reached
 from checkpoints.journal import Row
 from checkpoints.leases import Lease
 from nodes.events import Event
@@ -268,6 +269,7 @@ class Session:
 
     async def close(self) -> None:
         """End this drive: no new starts, reads cancelled, effects awaited, journal flushed, lease let go."""
+        reached("session.closing")
         try:
             if self.scheduler is not None:
                 await self.scheduler.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from checkpoints.crash_points import reached
 from nodes.answers import edited_draft
 from nodes.events import Event
 from nodes.state import AgentState, Drafted, Planning
@@ -144,6 +145,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     if before is not None:
         session.scheduling().replaced_by(plan)
     await session.record("plan", body=body)
+    reached("plan.queued")
     await session.engine.approvals.withdraw(outdated)
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
 
