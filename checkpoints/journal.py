@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from checkpoints.background import stop
-from checkpoints.backlog import Backlog, Entry, stale
+from checkpoints.backlog import BATCH_ROWS, Backlog, Entry, stale
 from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.explain import unreachable
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     import psycopg
 
 __all__ = ["Journal", "Row"]
-
-BATCH_ROWS = 64
-"""Rows of one commit. The writer never waits for company: a batch is what was queued while the last one committed."""
 
 GIVE_UP_S = 60.0
 """How long rows are sent again to a database that does not answer: two lease lengths, after which nobody is owner."""
@@ -45,8 +42,9 @@ class Journal:
     - Rule 2: a row is (run, fence, n). After a lost answer the same rows are sent again on a new connection; an
       identical row that exists is accepted, another row with the same identity is an error, and stale comes only from
       the lease.
-    - Rule 3: a small artifact is stored by the statement that stores its row. Once a row of a run is refused, its
-      owner's later rows are refused too; other runs in the batch are not touched.
+    - Rule 3: a small artifact is stored by the statement that stores its row. Rows of a run are sent in their order,
+      and once one is refused its owner's later rows are refused too, and those that wait are not even sent. Other runs
+      in the batch are not touched.
     - Rule 4: the statement that checks the fence also reads the lease's cancel flag.
     """
 
@@ -75,9 +73,11 @@ class Journal:
         finally:
             await stop(self._writer)
 
-    async def submit(self, row: Row) -> asyncio.Future[None]:
+    async def submit(self, row: Row, *, linger_s: float = 0.0) -> asyncio.Future[None]:
         """Queue a row; the future resolves when it is accepted.
 
+        A row for which nobody waits may linger for so many seconds (10 ms at most), to share a commit with what comes:
+        it is sent earlier with a row that does not linger, when 64 rows are there, or when its run is flushed.
         Waits while the run has 64 rows, or all runs together 2,048, that are not accepted yet. The future, or the next
         call, raises StaleOwner when the lease is no longer this owner's, DatabaseUnavailable when the database did not
         answer for a minute (it is then unknown whether the row is stored), RuntimeError when the number `n` was used
@@ -88,7 +88,7 @@ class Journal:
             raise RuntimeError("this journal is closed: rows can be submitted only within its `async with`")
         if self._writer.get_loop() is not asyncio.get_running_loop():
             raise RuntimeError("this journal belongs to another event loop; open one journal per loop")
-        return await self._backlog.put(row, body_text(row))
+        return await self._backlog.put(row, body_text(row), linger_s=linger_s)
 
     async def append(self, row: Row) -> None:
         """Submit a row and return when it is accepted."""
@@ -145,10 +145,11 @@ class Journal:
 
     async def _write_batch(self) -> None:
         batch = self._backlog.head(BATCH_ROWS)
+        sent = [entry for entry in batch if entry.tail.failure is None]
         reached("journal.before_batch")
-        refusals = await self._refusals(batch)
+        refusals = await self._refusals(sent) if sent else {}
         reached("journal.batch_committed")
-        self._backlog.settle([refusals[entry.row.identity] for entry in batch])
+        self._backlog.settle([entry.tail.failure or refusals[entry.row.identity] for entry in batch])
 
     async def _refusals(self, batch: Sequence[Entry]) -> dict[Identity, Exception | None]:
         """Why each row was refused; None for an accepted one."""

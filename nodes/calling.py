@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,7 +47,7 @@ async def call_tool(session: Session, unit: str, step: Step, admitted: Run) -> N
     tool = session.engine.registry[run.tool or step.tool or ""]
     attempt = Attempt(unit, step, tool, admitted.args, admitted.key, run.attempt + 1, note(admitted.missing))
     if admitted.effect is not None:
-        await _ancestors_accepted(session, step)
+        _check_foundation(session, step)
         intent = {
             "tool": tool.name,
             "args": admitted.args,
@@ -190,6 +189,7 @@ async def _commit(
         await record_failure(session, unit, failure, elapsed_s=session.clock.monotonic() - started)
         return
     session.fold.apply("outcome", unit, attempt.number, body)
+    session.known.add(unit)
     announce(session, unit, attempt.step)
 
 
@@ -213,17 +213,19 @@ async def _refusal_of_commit(session: Session, transaction: GuardedTransaction, 
     return None
 
 
-async def _ancestors_accepted(session: Session, step: Step) -> None:
-    """An effect rests on results that are durable: each ancestor's row, by name, asked for once."""
-    known, found = session.durable_steps, set[str]()
+def _check_foundation(session: Session, step: Step) -> None:
+    """An effect rests on results whose artifacts are durable and whose rows are stored, or stand before its intent in
+    the journal's queue, each by name. Rows of a run are accepted in their order and none after a refused one, so that
+    an accepted intent has all of them before it; nobody needs to wait for them apart."""
+    founded, found = session.founded, set[str]()
     waiting = list(step.depends_on)
     while waiting:
         name = waiting.pop()
-        if name in known or name in found:
+        if name in founded or name in found:
             continue
         found.add(name)
         waiting.extend(session.step(name).depends_on)
         for unit in (name, *session.fold.children(name)):
-            if (future := session.accepted.get(unit)) is not None:
-                await asyncio.shield(future)
-    known |= found
+            if unit not in session.known:
+                raise AssertionError(f"{step.id} would rest on {unit}, of which the journal knows nothing")
+    founded |= found

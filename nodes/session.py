@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -31,6 +30,14 @@ if TYPE_CHECKING:
 KEPT_BYTES = 64 * 1024 * 1024
 """How much of a run's results is kept in memory for its next steps; the rest is read again when needed."""
 
+LINGER_S = 0.008
+"""How long a row that nobody waits for is held back, so that the steps of a chain share commits. In a crash as much of
+finished reads is lost and read again."""
+
+EFFECT_LINGER_S = 0.002
+"""The same for the outcome of an effect: just so long that the intent of the next effect, which follows in under a
+millisecond, is in the same commit. In a crash an outcome that is not stored is an unknown one."""
+
 Writer = Callable[[Any], None]
 
 
@@ -38,8 +45,8 @@ Writer = Callable[[Any], None]
 class Session:
     """The live side of one run. Everything it tells the fold it has also handed to the journal, in the same order.
 
-    `acting` names step runs that are having an effect, `starting`, by effect, those that are about to; `durable_steps`
-    are known to rest on accepted rows only, themselves included.
+    `acting` names step runs that are having an effect, `starting`, by effect, those that are about to; `known` those
+    whose end is stored or queued; `founded` are steps of the current revision that are known, and all before them.
     """
 
     engine: Engine
@@ -49,10 +56,10 @@ class Session:
     began: float = 0.0
     writer: Writer | None = None
     config: Any = None
-    accepted: dict[str, asyncio.Future[None]] = field(default_factory=dict)
     acting: set[str] = field(default_factory=set)
     starting: dict[str, str] = field(default_factory=dict)
-    durable_steps: set[str] = field(default_factory=set)
+    known: set[str] = field(default_factory=set)
+    founded: set[str] = field(default_factory=set)
     scheduler: Scheduler | None = None
     _values: OrderedDict[str, tuple[JSON, int]] = field(default_factory=OrderedDict)
     _kept: int = 0
@@ -68,7 +75,8 @@ class Session:
         try:
             rows = await engine.journal.read(run_id)
             picture = fold_journal(rows)
-            session = cls(engine, lease, picture, began=engine.clock.monotonic())
+            known = {unit for unit in picture.steps if picture.is_over(unit)}
+            session = cls(engine, lease, picture, began=engine.clock.monotonic(), known=known)
             if picture.head is None:
                 record = await engine.runs.get(run_id)
                 if record is None:
@@ -128,7 +136,7 @@ class Session:
         """A step of the current revision."""
         if self._steps[0] is not self.plan:
             self._steps = (self.plan, {step.id: step for step in self.plan.steps})
-            self.durable_steps = set()
+            self.founded = set()
         return self._steps[1][step_id]
 
     def elements(self, step: Step, compute: Callable[[], list[JSON]]) -> list[JSON]:
@@ -162,9 +170,10 @@ class Session:
         self.fold.apply(kind, step_id, attempt, body)
         if "wall_s" in body:
             self.began = self.clock.monotonic()
-        future = await self.engine.journal.submit(row)
-        if step_id is not None and kind in ("outcome", "settlement", "decision"):
-            self.accepted[step_id] = future
+        linger_s = 0.0 if wait else EFFECT_LINGER_S if step_id in self.acting else LINGER_S
+        future = await self.engine.journal.submit(row, linger_s=linger_s)
+        if step_id is not None and self.fold.is_over(step_id):
+            self.known.add(step_id)
         if wait:
             await future
 

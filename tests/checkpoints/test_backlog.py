@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from checkpoints.backlog import ALL_ROWS, RUN_ROWS, Backlog
+from checkpoints.backlog import ALL_ROWS, BATCH_ROWS, LONGEST_LINGER_S, RUN_ROWS, Backlog
 from tests.checkpoints.scenes import a_row
 
 
@@ -77,3 +79,70 @@ async def test_a_run_that_is_over_leaves_nothing_behind() -> None:
         await backlog.flush("r2")
     backlog.forget("r2")
     assert not backlog._tails
+
+
+async def test_rows_that_linger_are_sent_together_when_their_time_has_come() -> None:
+    """However long they could wait, 10 ms after the first of them all are due; none is left behind."""
+    backlog = Backlog()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    for n in range(3):
+        await backlog.put(a_row(n), "{}", linger_s=60.0)
+    async with asyncio.timeout(5):
+        await backlog.filled()
+    assert loop.time() - began >= LONGEST_LINGER_S * 0.9
+    assert len(backlog.head(BATCH_ROWS)) == 3
+
+
+async def test_a_full_commit_lingers_no_longer() -> None:
+    """The tail of a run that only reads is at most 64 rows: the 64th makes them due at once."""
+    backlog = Backlog()
+    for n in range(RUN_ROWS):
+        assert not is_due(backlog), n
+        await backlog.put(a_row(n), "{}", linger_s=60.0)
+    assert is_due(backlog)
+
+
+async def test_a_row_that_somebody_waits_for_takes_those_before_it_along() -> None:
+    """An intent does not linger, and what lingers before it goes in the same commit."""
+    backlog = Backlog()
+    await backlog.put(a_row(1), "{}", linger_s=60.0)
+    assert not is_due(backlog)
+    await backlog.put(a_row(2), "{}")
+    assert is_due(backlog)
+    assert [entry.row.n for entry in backlog.head(BATCH_ROWS)] == [1, 2]
+
+
+@pytest.mark.parametrize("wait", [lambda backlog: backlog.flush("r1"), lambda backlog: backlog.drain()])
+async def test_whoever_flushes_does_not_wait_for_rows_that_linger(wait: Callable[[Backlog], Any]) -> None:
+    """The end of a node, or of the journal, makes lingering rows due at once."""
+    backlog = Backlog()
+    await backlog.put(a_row(1), "{}", linger_s=60.0)
+    waiting = asyncio.create_task(wait(backlog))
+    await asyncio.sleep(0)
+    assert is_due(backlog)
+    backlog.settle([None])
+    await waiting
+    assert not is_due(backlog)
+
+
+async def test_what_came_during_a_commit_may_linger_on() -> None:
+    """After a commit only rows whose time has come are sent at once."""
+    backlog = Backlog()
+    await backlog.put(a_row(1), "{}")
+    await backlog.put(a_row(2), "{}", linger_s=60.0)
+    backlog.settle([None])
+    assert not is_due(backlog)
+    async with asyncio.timeout(5):
+        await backlog.filled()
+
+
+def is_due(backlog: Backlog) -> bool:
+    """Whether the writer would send something now."""
+    filled = backlog.filled()
+    try:
+        filled.send(None)
+    except StopIteration:
+        return True
+    filled.close()
+    return False

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from checkpoints.backlog import RUN_ROWS
+from checkpoints.backlog import BATCH_ROWS, RUN_ROWS
 from checkpoints.database import Database
 from checkpoints.journal import Journal
 from plans.errors import DatabaseUnavailable, StaleOwner
@@ -91,6 +91,26 @@ async def test_what_follows_a_refused_row_is_refused_too(database: Database) -> 
                 await future
         with pytest.raises(RuntimeError, match="exists with other content"):
             await journal.submit(a_row(5))
+
+
+async def test_a_row_that_waits_behind_a_refused_one_is_not_even_stored(database: Database) -> None:
+    """An intent may be queued before the results it rests on are accepted: when one of them is refused, the intent of
+    a later commit is neither accepted nor in the table, where a resume would find it without what it rests on."""
+    await owned_run(database)
+    await owned_run(database, "other")
+    async with Journal(database) as journal:
+        async with locked(database, "other"):
+            await journal.submit(a_row(0, "other"))
+            await blocked(database)
+            for n in range(1, BATCH_ROWS):
+                await journal.submit(a_row(n, "other"))
+            refused = await journal.submit(a_row(1, attempt=2**31))  # the last row of the next commit
+            intent = await journal.submit(a_row(2))
+        for future in (refused, intent):
+            with pytest.raises(RuntimeError, match="the database refuses rows of run r1: integer out of range"):
+                await future
+        await journal.flush("other")
+        assert await journal.read("r1") == []
 
 
 async def test_a_body_that_cannot_be_stored_is_refused_before_it_is_queued(database: Database) -> None:
