@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check cases slow wheel-check lock clean
+.PHONY: help demo test check cases slow bench wheel-check lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ cases: $(VENV)/.development ## the tests that read the shared case files beside 
 slow: $(VENV)/.development ## the tests that take more than ten seconds each
 	$(BIN)/pytest -m slow
 
+bench: $(VENV)/.bench ## measure how fast it is, beside others on the same machine (fifteen minutes on a quiet one)
+	@$(BIN)/python -m bench $(BENCH)
+
 wheel-check: $(VENV)/.development ## build the wheel and use it from an empty environment
 	rm -rf build
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir $(WHEEL_CHECK) .
@@ -51,7 +54,7 @@ wheel-check: $(VENV)/.development ## build the wheel and use it from an empty en
 lock: ## write constraints.txt anew: the newest versions that pyproject.toml allows
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
-	build/lock/bin/python -m pip install --quiet ".[dev]"
+	build/lock/bin/python -m pip install --quiet ".[dev,bench]"
 	@head -n 1 constraints.txt >build/lock/constraints.txt
 	@build/lock/bin/python -m pip freeze --exclude surestep | LC_ALL=C sort -f >>build/lock/constraints.txt
 	mv build/lock/constraints.txt constraints.txt
@@ -69,6 +72,11 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.development: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with the tools for tests (about a minute, once)"
 	@$(INSTALL) --editable ".[dev]"
+	@touch $(VENV)/.runtime $@
+
+$(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Setting up $(VENV) with what it is compared with (about a minute, once)"
+	@$(INSTALL) --editable ".[bench]"
 	@touch $(VENV)/.runtime $@
 
 $(BIN)/python:

@@ -1,0 +1,55 @@
+"""The bench's command: `python -m bench` measures all; `python -m bench w2 --rounds 1 --sizes 100,1000` a part."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import time
+from pathlib import Path
+
+from bench.crew import ROOT
+from bench.figures import Line, table
+from bench.server import serving
+
+WORKLOADS = {"w1": 3, "w2": 2}
+"""Each workload's rounds, so that all of them together end within fifteen minutes."""
+
+
+def main(arguments: list[str]) -> None:
+    """Print the table; what is being measured goes to stderr."""
+    options = _parser().parse_args(arguments)
+    lines: list[Line] = []
+    with serving(options.folder) as server:
+        environment = server.environment()
+        for name in options.workloads or WORKLOADS:
+            given = {"sizes": options.sizes} if options.sizes else {}
+            given |= {"others": options.others} if options.others is not None else {}
+            began = time.monotonic()
+            lines += importlib.import_module(f"bench.{name}").measure(
+                server, options.rounds or WORKLOADS[name], **given
+            )
+            print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+        print(f"{table(lines)}\n\n{environment}.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("workloads", nargs="*", choices=[*WORKLOADS, []], help="which to run; all if none is named")
+    parser.add_argument("--rounds", type=int, help="how often each pair is measured")
+    parser.add_argument("--sizes", type=_numbers, help="numbers of steps, ascending: 100,1000")
+    parser.add_argument("--others", type=_words, help="which others to measure: task,dbos; none if empty")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "bench", help="where its database is made")
+    return parser
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split(",") if part)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
