@@ -129,9 +129,10 @@ class Agent:
         """Record a decision about a step's pending approval, and nothing else. Raises ApprovalConflict."""
         record = await self._driver.latest(thread_id)
         picture = await self._driver.picture(record.run_id)
-        found = [request for request in picture.asked.values() if request.step_id == step_id]
+        asked = await self._asked(picture)
+        found = [request for request in asked.values() if request.step_id == step_id]
         if not found:
-            waiting = ", ".join(sorted(request.step_id for request in picture.asked.values())) or "none"
+            waiting = ", ".join(sorted(request.step_id for request in asked.values())) or "none"
             raise ApprovalConflict(f"step {step_id!r} of {thread_id} waits for nobody; steps that wait: {waiting}")
         await self._record(picture, {found[0].approval_id: decision}, by)
         return found[0]
@@ -198,14 +199,21 @@ class Agent:
 
     async def _record(self, picture: RunFold, decisions: Mapping[str, Decision], by: str) -> None:
         """Check every decision before the first is stored; then store each, the first decision of a request winning."""
+        asked = await self._asked(picture) if decisions else {}
         for approval_id, decision in decisions.items():
-            request = picture.asked.get(approval_id)
+            request = asked.get(approval_id)
             if request is None:
                 raise ApprovalConflict(f"nothing waits under the approval id {approval_id!r}; it may have been decided")
             check_decision(request, decision, self.engine.registry)
         for approval_id, decision in decisions.items():
-            seen = picture.asked[approval_id].args_sha256
+            seen = asked[approval_id].args_sha256
             await self.engine.approvals.decide(approval_id, decision, by, args_sha256=seen)
+
+    async def _asked(self, picture: RunFold) -> dict[str, ApprovalRequest]:
+        """What waits for a person; also what the table asks and the journal does not know, when a process died between
+        the two: the same question arises again, and finds its answer."""
+        pending = await self.engine.approvals.pending(picture.head.thread_id) if picture.head else []
+        return {request.approval_id: request for request in pending} | picture.asked
 
 
 def _named_template(template: str | None) -> str:

@@ -1,94 +1,121 @@
-"""Tools of all four effects that note every call in a ledger file, and kill their own process where they are told to.
-
-`DIE_AT` is "before:TOOL" (nothing has happened yet), "after:TOOL" (it has happened, and nobody knows of it) or
-"stop:TOOL" (it hangs, so that somebody else can stop the process).
-"""
+"""A plan with everything that can be interrupted, and tools of all four effects that act on the ledger."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-from pathlib import Path
+import json
+from typing import Any
 
+from plans.failure import ToolFailure
+from tests.running import plan, step
 from tools.registry import ToolContext, Toolkit
 
-kit = Toolkit("recovery")
+LENIENT = {"in_a_row": 1_000, "min_calls": 1_000}
+LARGE = 20_000
+"""Characters of a result that is too large for the database itself."""
+BOOKINGS = "CREATE TABLE bookings (book text, account text)"
+
+PLAN = plan(
+    step("price", "price", args={"item": "ball"}),
+    step("rate", "rate"),
+    step("large", "large"),
+    step("charge", "charge", args={"account": "${item}"}, for_each="${inputs.accounts}"),
+    {"id": "words", "action": "llm", "instruction": "Say ${price.price} in words.", "reason": "test"},
+    step("book", "book_it", "charge", "rate", "large", args={"account": "of ${price.price}"}),
+    step("ship", "ship", "book", args={"text": "${words}"}),
+    step("send", "send", "ship", args={"text": "to ${book.booked}"}, require_approval=True),
+    step("total", "total", "send", args={"charged": "${charge[*].receipt}", "large": "${large.text}"}),
+    answer="${total.total} ${words} ${book.booked} ${ship.receipt} ${send.receipt} ${rate.rate}",
+)
+INPUTS = {"accounts": ["ann", "bob"]}
+IRREVERSIBLE = frozenset({"ship", "send"})
+MENDED = json.dumps(plan(step("price", "price", args={"item": "football"})))
 
 
-def note(tool: str, key: str) -> None:
-    """One line in the ledger: this has happened in the world."""
-    with Path(os.environ["LEDGER"]).open("a", encoding="utf-8") as ledger:
-        ledger.write(f"{tool} {key}\n")
+class World:
+    """The tools, on the ledger at this port of this machine; everything they do is noted in this book."""
+
+    def __init__(self, port: int, book: str) -> None:
+        self._port, self._book = port, book
+        self.kit = Toolkit("recovery")
+        self._reads()
+        self._results()
+        self._honouring()
+        self._irreversible()
+
+    async def _ask(self, asked: dict[str, Any]) -> Any:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        writer.write(json.dumps({"book": self._book, **asked}).encode() + b"\n")
+        answer = await reader.readline()
+        writer.close()
+        return json.loads(answer)
+
+    async def _call(self, ctx: ToolContext, tool: str, args: Any = None, *, honour: bool = False) -> Any:
+        key = ctx.idempotency_key
+        return await self._ask({"tool": tool, "key": key, "unit": ctx.step_id, "args": args, "honour": honour})
+
+    async def _has_left(self, key: str) -> dict[str, str] | None:
+        receipt = await self._ask({"probe": key})
+        return {"receipt": receipt} if receipt else None
+
+    def _reads(self) -> None:
+        @self.kit.tool(effect="read", breaker=LENIENT)
+        async def price(item: str, ctx: ToolContext) -> dict[str, int]:
+            """There is no ball."""
+            await self._call(ctx, "price", item)
+            if item == "ball":
+                raise ToolFailure("NOT_FOUND", "there is no ball")
+            return {"price": len(item)}
+
+        @self.kit.tool(effect="read", breaker=LENIENT, retry={"max_attempts": 1}, fallbacks=["old_rate"])
+        async def rate(ctx: ToolContext) -> dict[str, int]:
+            """Always taken by somebody else."""
+            await self._call(ctx, "rate")
+            raise ToolFailure("CONFLICT", "somebody else was quicker")
+
+        @self.kit.tool(effect="read")
+        async def old_rate(ctx: ToolContext) -> dict[str, int]:
+            """Yesterday's."""
+            await self._call(ctx, "old_rate")
+            return {"rate": 3}
+
+    def _results(self) -> None:
+        @self.kit.tool(effect="read")
+        async def large(ctx: ToolContext) -> dict[str, str]:
+            """A long text."""
+            await self._call(ctx, "large")
+            return {"text": "x" * LARGE}
+
+        @self.kit.tool(effect="read")
+        async def total(charged: list[str], large: str, ctx: ToolContext) -> dict[str, str]:
+            """What it comes to."""
+            await self._call(ctx, "total", charged)
+            return {"total": f"{', '.join(charged)} and {len(large)}"}
+
+    def _honouring(self) -> None:
+        @self.kit.tool(effect="idempotent")
+        async def charge(account: str, ctx: ToolContext) -> dict[str, str]:
+            """Charge an account; the other side honours the key."""
+            return {"receipt": await self._call(ctx, "charge", account, honour=True)}
+
+        @self.kit.tool(effect="transactional")
+        async def book_it(account: str, ctx: ToolContext) -> dict[str, str]:
+            """Book it in Surestep's own database."""
+            await ctx.connection.execute("INSERT INTO bookings VALUES (%s, %s)", (self._book, account))
+            return {"booked": account}
+
+    def _irreversible(self) -> None:
+        @self.kit.tool(effect="irreversible", probe=self._has_left)
+        async def ship(text: str, ctx: ToolContext) -> dict[str, str]:
+            """Ship a parcel; whether it has left can be asked."""
+            return {"receipt": await self._call(ctx, "ship", text)}
+
+        @self.kit.tool(effect="irreversible")
+        async def send(text: str, ctx: ToolContext) -> dict[str, str]:
+            """Send a letter; whether it was sent cannot be asked."""
+            return {"receipt": await self._call(ctx, "send", text)}
 
 
-async def maybe_die(moment: str) -> None:
-    """SIGKILL, if this is the moment."""
-    if os.environ.get("DIE_AT") == moment:
-        os.kill(os.getpid(), signal.SIGKILL)
-    if moment.startswith("before:") and os.environ.get("DIE_AT") == moment.replace("before", "stop"):
-        Path(os.environ["LEDGER"]).with_suffix(".reached").touch()
-        await asyncio.sleep(60)
-
-
-@kit.tool(effect="read")
-async def look(what: str) -> dict[str, str]:
-    """Look something up."""
-    await maybe_die("before:look")
-    note("look", what)
-    return {"found": f"{what}!"}
-
-
-@kit.tool(effect="idempotent")
-async def charge(account: str, ctx: ToolContext) -> dict[str, str]:
-    """Charge an account; the other side honours the key."""
-    await maybe_die("before:charge")
-    note("charge", ctx.idempotency_key)
-    await maybe_die("after:charge")
-    return {"charged": account}
-
-
-@kit.tool(effect="transactional")
-async def book(account: str, ctx: ToolContext) -> dict[str, str]:
-    """Book it in Surestep's own database."""
-    await maybe_die("before:book")
-    await ctx.connection.execute("INSERT INTO bookings (account) VALUES (%s)", (account,))
-    await maybe_die("after:book")
-    return {"booked": account}
-
-
-@kit.tool(effect="irreversible")
-async def send(text: str) -> dict[str, str]:
-    """Send a letter, which nobody can take back."""
-    await maybe_die("before:send")
-    note("send", text)
-    await maybe_die("after:send")
-    return {"sent": text}
-
-
-def probe_parcel(key: str) -> dict[str, str] | None:
-    """Whether a parcel with this key has left."""
-    ledger = Path(os.environ["LEDGER"]).read_text("utf-8")
-    return {"shipped": "yes"} if f"ship {key}\n" in ledger else None
-
-
-@kit.tool(effect="irreversible", probe=probe_parcel)
-async def ship(text: str, ctx: ToolContext) -> dict[str, str]:
-    """Ship a parcel; whether it has left can be asked."""
-    await maybe_die("before:ship")
-    note("ship", ctx.idempotency_key)
-    await maybe_die("after:ship")
-    return {"shipped": "yes"}
-
-
-PLAN = {
-    "goal": "all four effects in a row",
-    "steps": [
-        {"id": "s1", "tool": "look", "args": {"what": "ann"}},
-        {"id": "s2", "tool": "charge", "args": {"account": "${s1.found}"}},
-        {"id": "s3", "tool": "book", "args": {"account": "${s2.charged}"}},
-        {"id": "s4", "tool": "ship", "args": {"text": "to ${s3.booked}"}},
-        {"id": "s5", "tool": "send", "args": {"text": "to ${s3.booked}"}, "depends_on": ["s4"]},
-        {"id": "s6", "tool": "look", "args": {"what": "bob"}, "depends_on": ["s5"]},
-    ],
-}
+def model_answer(prompt: str) -> str:
+    """What the model says: a mended step, or the price in words."""
+    return MENDED if "You repair one step" in prompt else "eight"
