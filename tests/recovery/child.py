@@ -45,8 +45,8 @@ class Order:
     """What a child is to do. At its nth coming to the point `at` it is killed, interrupted, stopped (SIGSTOP), or all
     its connections to the database are cut. With `durability` the run is started and answered through LangGraph's own
     methods, as a foreign caller would; else, and whenever it is resumed, through the gateway. Questions are answered
-    (`unknown` is the answer about what is in doubt; without it the ledger is asked), unless `answers` is false. So long
-    it waits for a run that somebody else drives: `patience_s`."""
+    (`unknown` is the answer about what is in doubt; without it the ledger is asked), unless `answers` is false. A read takes `slow_s`; so
+    long it waits for a run that somebody else drives: `patience_s`."""
 
     url: str
     folder: str
@@ -58,6 +58,7 @@ class Order:
     action: Action = "kill"
     durability: Durability | None = None
     lease_s: float = 30.0
+    slow_s: float = 0.0
     answers: bool = True
     unknown: dict[str, str] | None = None
     patience_s: float = 30.0
@@ -144,7 +145,7 @@ async def _agent(order: Order) -> AsyncIterator[Agent]:
     folder = Path(order.folder)
     settings = Settings.load(environment={}, database_url=order.url, folder=folder, output=folder / "out")
     options = dataclasses.replace(options_from(settings), lease_s=order.lease_s)
-    registry = Registry.of(World(order.ledger, order.book).kit)
+    registry = Registry.of(World(order.ledger, order.book, order.slow_s).kit)
     schemas.load()
     async with open_engine(options, registry=registry, planner=LedgerModel(order)) as engine:
 

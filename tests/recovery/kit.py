@@ -35,8 +35,8 @@ MENDED = json.dumps(plan(step("price", "price", args={"item": "football"})))
 class World:
     """The tools, on the ledger at this port of this machine; everything they do is noted in this book."""
 
-    def __init__(self, port: int, book: str) -> None:
-        self._port, self._book = port, book
+    def __init__(self, port: int, book: str, slow_s: float) -> None:
+        self._port, self._book, self._slow_s = port, book, slow_s
         self.kit = Toolkit("recovery")
         self._reads()
         self._results()
@@ -84,6 +84,7 @@ class World:
         async def large(ctx: ToolContext) -> dict[str, str]:
             """A long text."""
             await self._call(ctx, "large")
+            await asyncio.sleep(self._slow_s)
             return {"text": "x" * LARGE}
 
         @self.kit.tool(effect="read")

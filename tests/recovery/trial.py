@@ -60,7 +60,7 @@ class Trials:
 
     def __init__(self, url: str, folder: Path, forks: Forks, ledger: Ledger) -> None:
         self.url, self.folder, self.forks, self.ledger = url, folder, forks, ledger
-        self.expected = self.trial().start("clean", lease_s=2.0).ended()
+        self.expected = self.trial().start("clean").ended()
         forks.load(self.expected["modules"])
 
     def trial(self) -> Trial:
