@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from checkpoints.background import stop
 from checkpoints.crash_points import reached
@@ -30,8 +30,9 @@ class Lease:
     """A run that this process drives, for as long as it is `alive`. Live: renewals move the bound.
 
     `valid_until` is on this process's monotonic clock and counts from when the last renewal was *sent*, so it ends
-    before the database's own expiry does (rule 4). `taken_from` names the owner that was replaced, if one was.
-    `cancel` is set once somebody asked to cancel the run.
+    before the database's own expiry does (rule 4); `expires_at` is that expiry, and `taken_at` when the lease was
+    taken, both in the database's time (seconds since the epoch). `taken_from` names the owner that was replaced, if one
+    was. `cancel` is set once somebody asked to cancel the run.
     """
 
     run_id: str
@@ -39,6 +40,8 @@ class Lease:
     owner: str
     valid_until: float
     taken_from: str | None = None
+    expires_at: float = 0.0
+    taken_at: float = 0.0
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
 
     def alive(self, now_monotonic: float) -> bool:
@@ -120,9 +123,9 @@ class Leases:
             },
         )
         reached("lease.renewed")
-        flags = {(row["run_id"], row["fence"]): row["cancel_requested"] for row in renewed}
+        answers = {(row["run_id"], row["fence"]): row for row in renewed}
         for lease in held:
-            self._renewed(lease, sent, flags.get((lease.run_id, lease.fence)))
+            self._renewed(lease, sent, answers.get((lease.run_id, lease.fence)))
 
     async def release(self, lease: Lease, *, unless_decided: Sequence[str] = ()) -> bool:
         """Stop owning the run; True when nobody is owner now or somebody else is.
@@ -167,8 +170,10 @@ class Leases:
         claim = {"run_id": run_id, "owner": owner, "length_s": self._length_s, **session}
         if not (taken := await self._database.fetch(QUERIES["acquire_lease"], claim)):
             raise await self._busy(run_id)
-        lease = Lease(run_id, taken[0]["fence"], owner, sent + self._length_s, taken[0]["taken_from"])
-        if taken[0]["cancel_requested"]:
+        answer = taken[0]
+        told = {name: answer[name] for name in ("taken_from", "expires_at", "taken_at")}
+        lease = Lease(run_id, answer["fence"], owner, sent + self._length_s, **told)
+        if answer["cancel_requested"]:
             lease.cancel.set()
         self._held[run_id] = lease
         reached("lease.acquired")
@@ -199,13 +204,13 @@ class Leases:
             except (DatabaseUnavailable, psycopg.Error):
                 pause = usual / _RETRIES_PER_RENEWAL
 
-    def _renewed(self, lease: Lease, sent: float, cancel_requested: bool | None) -> None:
+    def _renewed(self, lease: Lease, sent: float, answer: Mapping[str, Any] | None) -> None:
         """Take the answer to a renewal in; None: the lease is not this owner's any more."""
-        if cancel_requested is None:
+        if answer is None:
             self._lost(lease)
         elif self._held.get(lease.run_id) is lease:  # it was not released while the answer was on its way
-            lease.valid_until = sent + self._length_s
-            if cancel_requested:
+            lease.valid_until, lease.expires_at = sent + self._length_s, answer["expires_at"]
+            if answer["cancel_requested"]:
                 lease.cancel.set()
 
     def _lost(self, lease: Lease) -> None:

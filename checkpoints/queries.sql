@@ -174,7 +174,8 @@ UPDATE surestep.leases l
 SET fence = l.fence + 1, owner = %(owner)s, backend_pid = %(backend_pid)s, backend_start = %(backend_start)s,
     expires_at = clock_timestamp() + make_interval(secs => %(length_s)s)
 FROM free WHERE l.run_id = free.run_id
-RETURNING l.fence, l.cancel_requested, free.owner AS taken_from;
+RETURNING l.fence, l.cancel_requested, free.owner AS taken_from,
+    extract(epoch FROM l.expires_at)::float8 AS expires_at, extract(epoch FROM clock_timestamp())::float8 AS taken_at;
 
 -- name: lease_state
 SELECT owner, extract(epoch FROM expires_at - clock_timestamp())::float8 AS left_s, cancel_requested
@@ -192,7 +193,7 @@ UPDATE surestep.leases l
 SET expires_at = clock_timestamp() + make_interval(secs => %(length_s)s),
     backend_pid = %(backend_pid)s, backend_start = %(backend_start)s
 FROM held WHERE l.run_id = held.run_id
-RETURNING l.run_id, l.fence, l.cancel_requested;
+RETURNING l.run_id, l.fence, l.cancel_requested, extract(epoch FROM l.expires_at)::float8 AS expires_at;
 
 -- name: release_lease
 -- Rule 20: FOR SHARE reads an approval as it is after any decision under way, whatever this statement's snapshot says.

@@ -26,6 +26,7 @@ def options_from(settings: Settings) -> EngineOptions:
         pool_size=settings.pool_size,
         prepare_threshold=settings.prepare_threshold,
         connections=settings.connections,
+        lease_s=settings.lease_s,
     )
 
 

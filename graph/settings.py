@@ -26,7 +26,8 @@ class Settings(BaseModel):
 
     `folder` holds the embedded PostgreSQL and large artifacts, `output` what tools write for people. `toolkits` are
     `module:attr` references, comma-separated in the environment. `connections` maps the name of an outside system to
-    its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `input_root` is where clients of a server may name files.
+    its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `lease_s` is how long a worker that cannot be reached keeps its
+    runs. `input_root` is where clients of a server may name files.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -38,6 +39,7 @@ class Settings(BaseModel):
     input_root: Path | None = None
     pool_size: int = Field(default=10, ge=2, le=200)
     prepare_threshold: int | None = Field(default=5, ge=0)
+    lease_s: float = Field(default=30.0, ge=1, le=600)
     model: str | None = None
     small_model: str | None = None
     verifier_model: str | None = None

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.connections import GuardedTransaction
 from checkpoints.crash_points import reached
 from checkpoints.rows import Row
 from nodes.admit import Run
-from nodes.handing import context
+from nodes.doubt import bounded
+from nodes.handing import context, seconds_for
 from nodes.missing import note
 from nodes.recording import announce, criterion_failure, outcome_body, record_failure, record_success
 from plans.errors import StaleOwner
@@ -29,7 +31,8 @@ KEY_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try of a step run's call. `doubted` says that an earlier try may have had the effect already."""
+    """One try of a step run's call. `doubted` says that an earlier try may have had the effect already; `end_by` is the
+    instant of this process's monotonic clock at which its intent lets it go on no longer."""
 
     unit: str
     step: Step
@@ -39,6 +42,7 @@ class Attempt:
     number: int
     degraded: str | None = None
     doubted: bool = False
+    end_by: float = math.inf
 
 
 async def call_tool(session: Session, unit: str, step: Step, admitted: Run) -> None:
@@ -57,7 +61,7 @@ async def call_tool(session: Session, unit: str, step: Step, admitted: Run) -> N
             "effect_key": admitted.effect,
             "degraded": attempt.degraded,
         }
-        await _intend(session, unit, attempt.number, intent)
+        attempt = await _intend(session, attempt, intent)
     await _call(session, attempt)
 
 
@@ -71,25 +75,31 @@ async def resend(session: Session, unit: str, step: Step) -> None:
     elif run.resend or tool.effect in ("idempotent", "transactional"):
         doubted = tool.effect == "idempotent"
         number, degraded = run.attempt + 1, intent.get("degraded")
-        await _intend(session, unit, number, intent)
-        await _call(session, Attempt(unit, step, tool, intent["args"], intent["key"], number, degraded, doubted))
+        attempt = Attempt(unit, step, tool, intent["args"], intent["key"], number, degraded, doubted)
+        await _call(session, await _intend(session, attempt, intent))
     elif tool.probe is not None:
         await _probe(session, unit, step, tool, intent)
     else:
         await _unknown(session, unit, run.attempt, tool.name, "the work stopped between its start and its result")
 
 
-async def _intend(session: Session, unit: str, number: int, intent: Mapping[str, Any]) -> None:
-    """Nothing of an effect happens before its intent is accepted, nor after this owner's time is up. From here on the
-    attempt is awaited, however the drive ends."""
-    session.acting.add(unit)
-    await session.record("intent", unit, number, body=intent, wait=True)
-    if not session.lease.alive(session.clock.monotonic()):
-        raise StaleOwner(
-            f"the lease of run {session.head_run_id} could not be renewed in time, so that another worker may have "
-            f"taken it over; step {unit} was not started. `surestep resume` goes on with the run"
-        )
-    reached("effect.intended")
+async def _intend(session: Session, attempt: Attempt, intent: Mapping[str, Any]) -> Attempt:
+    """Nothing of an effect happens before its intent is accepted, nor after the time that the intent gives it: who was
+    stopped in between writes a new one, and begins nothing where the lease is over. From here on the attempt is
+    awaited, however the drive ends."""
+    session.acting.add(attempt.unit)
+    while True:
+        body, bounds = bounded(session, intent, seconds_for(session, attempt.step, attempt.tool))
+        await session.record("intent", attempt.unit, attempt.number, body=body, wait=True)
+        reached("effect.intended")
+        now = session.clock.monotonic()
+        if now < bounds.start_by:
+            return replace(attempt, end_by=bounds.end_by)
+        if not session.lease.alive(now):
+            raise StaleOwner(
+                f"the lease of run {session.head_run_id} could not be renewed in time, so that another worker may have "
+                f"taken it over; step {attempt.unit} was not started. `surestep resume` goes on with the run"
+            )
 
 
 async def _probe(session: Session, unit: str, step: Step, tool: Tool, intent: Mapping[str, Any]) -> None:
@@ -118,7 +128,8 @@ async def _unknown(session: Session, unit: str, attempt: int, tool: str, why: st
 async def _call(session: Session, attempt: Attempt) -> None:
     started = session.clock.monotonic()
     transaction = session.engine.connections.transaction() if attempt.tool.effect == "transactional" else None
-    ctx = context(session, attempt.unit, attempt.step, attempt.tool, attempt.key, attempt.number, transaction)
+    unit, number = attempt.unit, attempt.number
+    ctx = context(session, unit, attempt.step, attempt.tool, attempt.key, number, transaction, end_by=attempt.end_by)
     try:
         outcome = await call(attempt.tool, attempt.args, ctx, session.engine.ports, role=session.head.role)
         if attempt.tool.effect != "read":

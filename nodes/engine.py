@@ -19,6 +19,7 @@ from checkpoints.leases import LEASE_S, Leases
 from checkpoints.runs import RunRecord, Runs
 from checkpoints.tool_stores import PostgresBreakers, PostgresCache, PostgresSettings
 from checkpoints.toolkit_schemas import apply_schemas
+from checkpoints.workers import name_of_worker, present
 from nodes.models import Model
 from nodes.session import Session
 from nodes.state import RunHead
@@ -46,8 +47,9 @@ class EngineOptions:
 
 @dataclass
 class Engine:
-    """Stores, tools and models behind the nodes. `sessions` holds the runs that this process drives now, `closing`
-    those that it is about to let go; `approve` and `limits` what a caller has said for its own drive of a run."""
+    """Stores, tools and models behind the nodes. `worker` names it in its intents, so that whoever takes a run over can
+    find out whether it is dead (`checkpoints/workers.py`). `sessions` holds the runs that this process drives now,
+    `closing` those that it is about to let go; `approve` and `limits` what a caller has said for its own drive."""
 
     options: EngineOptions
     database: Database
@@ -68,6 +70,7 @@ class Engine:
     closing: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
+    worker: str = ""
 
     @property
     def clock(self) -> Clock:
@@ -159,6 +162,7 @@ async def open_engine(
             templates=templates,
             planner=planner,
             small=small or planner,
+            worker=stack.enter_context(present(await asyncio.to_thread(name_of_worker))),
         )
         try:
             yield engine

@@ -100,7 +100,7 @@ async def _session(engine: Engine, state: AgentState, config: RunnableConfig, ru
         session = await _begun(engine, state, config, runtime.context)
     else:
         session = await engine.session(head.run_id)
-    session.writer, session.config = runtime.stream_writer, config
+    session.heard_by(runtime.stream_writer, config)
     return session
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,15 +30,18 @@ def context(
     key: str,
     attempt: int,
     transaction: GuardedTransaction | None = None,
+    *,
+    end_by: float = math.inf,
 ) -> ToolContext:
-    """The context of one attempt; a transactional tool's connection is the transaction its outcome commits with."""
+    """The context of one attempt; a transactional tool's connection is the transaction its outcome commits with.
+    `end_by` is an instant of the engine's monotonic clock that the deadline never passes."""
     engine, head = session.engine, session.head
     return ToolContext(
         run_id=head.run_id,
         step_id=unit,
         attempt=attempt,
         idempotency_key=key,
-        deadline=engine.clock.monotonic() + _seconds(session, step, tool),
+        deadline=min(engine.clock.monotonic() + seconds_for(session, step, tool), end_by),
         files=FileScope({name: Path(file.path) for name, file in head.files.items()}, Path(head.output_folder)),
         connection=transaction or engine.connections.read_only(),
         external=engine.connections.external,
@@ -45,7 +49,7 @@ def context(
     )
 
 
-def _seconds(session: Session, step: Step, tool: Tool) -> float:
+def seconds_for(session: Session, step: Step, tool: Tool) -> float:
     """How long the attempt may take: what the plan or the tool gives, and never more than the run has left."""
     seconds = step.timeout_s or max(STEP_SECONDS, tool.spec.timeout_s)
     limit = session.head.limits.max_wall_s

@@ -12,6 +12,7 @@ from checkpoints.artifacts import INLINE_BYTES, Artifact
 from checkpoints.crash_points import reached
 from checkpoints.journal import Row
 from checkpoints.leases import Lease
+from nodes.doubt import leave_alone
 from nodes.events import Event
 from nodes.fold import RunFold, fold_journal
 from nodes.reopening import look_again
@@ -47,6 +48,7 @@ class Session:
 
     `acting` names step runs that are having an effect, `starting`, by effect, those that are about to; `known` those
     whose end is stored or queued; `founded` are steps of the current revision that are known, and all before them.
+    `notices` are told as soon as somebody listens.
     """
 
     engine: Engine
@@ -60,6 +62,7 @@ class Session:
     starting: dict[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     founded: set[str] = field(default_factory=set)
+    notices: list[Event] = field(default_factory=list)
     scheduler: Scheduler | None = None
     _values: OrderedDict[str, tuple[JSON, int]] = field(default_factory=OrderedDict)
     _kept: int = 0
@@ -84,6 +87,7 @@ class Session:
                 await session.record("run", body={"head": record.input, "journal_version": JOURNAL_VERSION})
                 session._status = record.status
             else:
+                await leave_alone(session)
                 await look_again(session, rows)
         except BaseException:
             await engine.leases.release(lease)
@@ -238,6 +242,12 @@ class Session:
     def elapsed_s(self) -> float:
         """Wall time of the run so far: earlier drives as the journal knows them, and this one."""
         return self.fold.usage.wall_s + self.clock.monotonic() - self.began
+
+    def heard_by(self, writer: Writer, config: Any) -> None:
+        """Say everything to this stream from here on, first what has waited for one."""
+        self.writer, self.config = writer, config
+        while self.notices:
+            self.emit(self.notices.pop(0))
 
     def emit(self, event: Event) -> None:
         """Say something on the custom stream, if anyone listens."""

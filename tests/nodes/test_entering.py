@@ -91,6 +91,34 @@ async def test_a_run_that_another_process_drives_is_left_alone(database_url: str
     assert desk.calls == ["send hi"]
 
 
+async def test_an_owner_that_is_late_and_still_the_owner_writes_a_new_intent(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its time to begin was over when the intent was accepted, and its lease has been renewed meanwhile: it says anew
+    by when it will begin, and calls once."""
+    desk = Desk()
+    async with running(database_url, tmp_path, [desk.kit]) as agent:
+        submit, clock = agent.engine.journal.submit, agent.engine.clock
+
+        async def slowly(row: Row) -> asyncio.Future[None]:
+            future = await submit(row)
+            if row.kind not in ("plan", "intent"):
+                return future
+            lease = agent.engine.sessions[row.run_id].lease
+            if row.kind == "plan":
+                lease.valid_until = clock.monotonic() + 0.3
+            elif lease.valid_until < clock.monotonic() + 1:
+                await asyncio.sleep(0.5)
+                lease.valid_until = clock.monotonic() + 30
+            return future
+
+        monkeypatch.setattr(agent.engine.journal, "submit", slowly)
+        result = await agent.run(plan=plan(step("s", "send")), thread_id="t")
+        rows = await agent.engine.database.fetch("SELECT kind FROM surestep.journal WHERE step_id = 's' ORDER BY n")
+    assert (result.status, desk.calls) == ("done", ["send hi"])
+    assert [row["kind"] for row in rows] == ["intent", "intent", "outcome"]
+
+
 async def test_after_its_lease_has_run_out_an_owner_begins_no_effect(database_url: str, tmp_path: Path) -> None:
     """Its intent may be accepted, but the call is not made; the next drive asks whether it was."""
     desk = Desk()
