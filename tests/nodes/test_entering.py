@@ -100,8 +100,8 @@ async def test_an_owner_that_is_late_and_still_the_owner_writes_a_new_intent(
     async with running(database_url, tmp_path, [desk.kit]) as agent:
         submit, clock = agent.engine.journal.submit, agent.engine.clock
 
-        async def slowly(row: Row) -> asyncio.Future[None]:
-            future = await submit(row)
+        async def slowly(row: Row, **named: Any) -> asyncio.Future[None]:
+            future = await submit(row, **named)
             if row.kind not in ("plan", "intent"):
                 return future
             lease = agent.engine.sessions[row.run_id].lease

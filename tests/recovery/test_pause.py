@@ -21,8 +21,7 @@ from graph.settings import Settings
 from nodes.doubt import MARGIN_S
 from nodes.events import Event
 from plans.errors import RunBusy
-from tests.recovery.kit import kit
-from tests.recovery.pausing import LEASE_S, TIMEOUT_S
+from tests.recovery.pausing import LEASE_S, TIMEOUT_S, kit
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,11 +29,10 @@ ROOT = Path(__file__).parents[2]
 class World:
     """The worker that is stopped, the ledger of what has happened, and whoever takes over."""
 
-    def __init__(self, url: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, url: str, folder: Path) -> None:
         self.url, self.folder = url, folder
         self.ledger = folder / "ledger.txt"
         self.ledger.touch()
-        monkeypatch.setenv("LEDGER", str(self.ledger))
 
     @asynccontextmanager
     async def stopped(self) -> AsyncIterator[subprocess.Popen[str]]:
@@ -58,7 +56,7 @@ class World:
             output=self.folder / "out",
             lease_s=LEASE_S,
         )
-        async with open_agent([kit], settings=settings) as agent:
+        async with open_agent([kit(self.ledger)], settings=settings) as agent:
             yield agent
 
     def happened(self) -> list[str]:
@@ -67,9 +65,9 @@ class World:
 
 
 @pytest.fixture
-def world(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(database_url: str, tmp_path: Path) -> World:
     """A world of its own for each test."""
-    return World(database_url, tmp_path, monkeypatch)
+    return World(database_url, tmp_path)
 
 
 async def taken_over(agent: Agent, events: list[Event]) -> RunResult:
