@@ -62,9 +62,11 @@ class Driver:
     async def drive(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> RunResult:
         """Run the graph until it stops. However that ends, nothing of the run goes on afterwards. Raises RunBusy."""
         async with self._only_driver(record):
-            stream = self.graph.astream(given, _config(record), stream_mode="custom", durability="async")
-            async for said in stream:
-                if on_event is not None:
+            if on_event is None:  # events that nobody reads cost more than the steps that they are about
+                await self.graph.ainvoke(given, _config(record), stream_mode="updates", durability="async")
+            else:
+                stream = self.graph.astream(given, _config(record), stream_mode="custom", durability="async")
+                async for said in stream:
                     on_event(Event.model_validate(said))
         latest = await self.engine.runs.get(record.run_id)
         return result_of(await self.picture(record.run_id), latest.status if latest else record.status)

@@ -111,8 +111,9 @@ def _outcome(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run.attempt, run.verdict = attempt, None
     intent, run.in_doubt = run.in_doubt, None
     run.elapsed_s += body.get("elapsed_s", 0.0)
-    self.usage = self.usage.plus(attempts=1)
-    if failure := body.get("failure"):
+    failure = body.get("failure")
+    self.usage = self.usage.plus(attempts=1, steps=0 if failure else 1)
+    if failure:
         run.failure = Failure.model_validate(failure)
         self.undecided[unit] = None
         if intent:
@@ -122,7 +123,6 @@ def _outcome(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run.output, run.failure = Output(**body["output"]), None
     run.degraded = body.get("degraded")
     run.moved("done")
-    self.usage = self.usage.plus(steps=1)
 
 
 def _effect_after_failure(self: RunFold, unit: str, intent: Body, *, happened: bool) -> None:

@@ -60,7 +60,7 @@ def record(state: BreakerState, policy: BreakerPolicy, turn: int, signal: Signal
     window = (*state.window, signal == "success")[-policy.window :]
     if opens(window, policy):
         return BreakerState(status="open", since=now, turn=turn + 1)
-    return state.model_copy(update={"window": window})
+    return state if window == state.window else state.model_copy(update={"window": window})
 
 
 def _probed(state: BreakerState, policy: BreakerPolicy, signal: Signal, now: float) -> BreakerState:
