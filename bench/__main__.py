@@ -12,7 +12,7 @@ from bench.crew import ROOT
 from bench.figures import Line, table
 from bench.server import serving
 
-WORKLOADS = {"w1": 3, "w2": 2}
+WORKLOADS = {"w1": 3, "w2": 2, "w3": 5, "w4": 3}
 """Each workload's rounds, so that all of them together end within fifteen minutes."""
 
 
