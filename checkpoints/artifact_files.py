@@ -31,6 +31,12 @@ class Files(Protocol):
     def read(self, sha256: str) -> bytes:
         """The body. ArtifactMissing when there is none, StorageUnavailable when the place cannot be read."""
 
+    def written_at(self, sha256: str) -> float | None:
+        """When the body was last written, in seconds since 1970, or None when there is none. StorageUnavailable."""
+
+    def remove(self, sha256: str) -> None:
+        """Delete the body, if it is there. StorageUnavailable when it cannot be deleted."""
+
 
 def files_at(url: str) -> Files:
     """The files at a path or `file://` URL, or at any URL fsspec knows (`s3://bucket/prefix`). Touches nothing yet."""
@@ -60,14 +66,14 @@ class LocalFolder:
         target = self._folder / place_of(sha256)
         unfinished = target.with_name(f".{uuid4().hex}.unfinished")
         try:
-            _make_durably(target.parent)
+            make_durably(target.parent)
             with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                 file.write(body)
                 file.flush()
                 os.fsync(file.fileno())
             reached("artifact.unnamed")
             unfinished.replace(target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
         except OSError as error:
             with contextlib.suppress(OSError):
                 unfinished.unlink(missing_ok=True)
@@ -85,6 +91,24 @@ class LocalFolder:
             raise ArtifactMissing(f"the file {path} of a stored result is gone") from error
         except OSError as error:
             raise StorageUnavailable(f"the folder {self._folder} cannot be read: {error.strerror or error}") from error
+
+    def written_at(self, sha256: str) -> float | None:
+        """The time of the file."""
+        path = self._folder / place_of(sha256)
+        try:
+            return path.stat().st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageUnavailable(f"the folder {self._folder} cannot be read: {error.strerror or error}") from error
+
+    def remove(self, sha256: str) -> None:
+        """Unlink the file."""
+        path = self._folder / place_of(sha256)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageUnavailable(f"the file {path} cannot be deleted: {error.strerror or error}") from error
 
 
 class Bucket:
@@ -106,9 +130,9 @@ class Bucket:
         try:
             system, root = self._system
             system.pipe_file(f"{root}/{place}", body)
-        except _troubles() as error:
+        except troubles() as error:
             raise StorageUnavailable(
-                f"{self._url} must take a result of {len(body):,} bytes: {_words(error)}; check that it exists and "
+                f"{self._url} must take a result of {len(body):,} bytes: {in_words(error)}; check that it exists and "
                 "that the credentials may write, or name another place with SURESTEP_ARTIFACTS_URL"
             ) from error
 
@@ -120,28 +144,54 @@ class Bucket:
             return bytes(system.cat_file(f"{root}/{place}"))
         except FileNotFoundError as error:
             raise ArtifactMissing(f"the object {self._url}/{place} of a stored result is gone") from error
-        except _troubles() as error:
-            raise StorageUnavailable(f"{self._url} cannot be read: {_words(error)}") from error
+        except troubles() as error:
+            raise StorageUnavailable(f"{self._url} cannot be read: {in_words(error)}") from error
+
+    def written_at(self, sha256: str) -> float | None:
+        """When the object was last written, as the place says."""
+        place = place_of(sha256)
+        try:
+            system, root = self._system
+            system.invalidate_cache()
+            return float(system.modified(f"{root}/{place}").timestamp())
+        except FileNotFoundError:
+            return None
+        except troubles() as error:
+            raise StorageUnavailable(f"{self._url} cannot be read: {in_words(error)}") from error
+
+    def remove(self, sha256: str) -> None:
+        """Delete the object."""
+        place = place_of(sha256)
+        try:
+            system, root = self._system
+            system.rm_file(f"{root}/{place}")
+        except FileNotFoundError:
+            return
+        except troubles() as error:
+            raise StorageUnavailable(f"{self._url}/{place} cannot be deleted: {in_words(error)}") from error
 
 
-def _troubles() -> tuple[type[Exception], ...]:
+def troubles() -> tuple[type[Exception], ...]:
     """What a backend raises when it cannot: an OSError, no such backend, or botocore's own kinds where it is loaded."""
     botocore = sys.modules.get("botocore.exceptions")
     return (OSError, ImportError, ValueError, *((botocore.BotoCoreError,) if botocore else ()))
 
 
-def _words(error: Exception) -> str:
+def in_words(error: Exception) -> str:
+    """What a backend says of itself, or at least what kind of trouble it has."""
     return str(error) or type(error).__name__
 
 
-def _make_durably(folder: Path) -> None:
+def make_durably(folder: Path) -> None:
+    """Make the folder and those above it that are missing; each name is on the disk when this returns."""
     missing = [folder, *(parent for parent in folder.parents if not parent.exists())] if not folder.exists() else []
     for place in reversed(missing):
         place.mkdir(exist_ok=True, mode=0o700)
-        _sync_folder(place.parent)
+        sync_folder(place.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Put the names in this folder on the disk."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

@@ -93,6 +93,14 @@ class ArtifactStore:
             )
         return bytes(body)
 
+    async def written_at(self, location: str) -> float | None:
+        """When the file at a row's `location` was last written, in seconds since 1970; None when there is none."""
+        return await self._in_thread(lambda: self._files.written_at(location.rpartition("/")[2]))
+
+    async def remove(self, location: str) -> None:
+        """Delete the file at a row's `location`, which nothing may refer to. StorageUnavailable when it cannot be."""
+        await self._in_thread(lambda: self._files.remove(location.rpartition("/")[2]))
+
     def _write(self, body: bytes, media_type: str) -> Artifact:
         artifact = Artifact.of(body, media_type)
         self._files.write(artifact.sha256, body)

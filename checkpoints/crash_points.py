@@ -44,7 +44,22 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "session.closing": "A drive ends; what is in flight is not settled, and rows may be queued.",
     }
 )
-"""What is durable before each point, and what is not."""
+"""The points that a run comes to: what is durable before each, and what is not."""
+
+KEEPING: Mapping[str, str] = MappingProxyType(
+    {
+        "archive.begun": "It is stored where a run's archive will be; no file of it is written.",
+        "archive.file_written": "Some files of a run's archive are durable; no manifest says that they are all.",
+        "archive.manifest_written": "A run's archive is whole and durable; its rows are still in the database.",
+        "archive.rows_deleted": "A run is in the archive alone; files of its results and checkpoints are left.",
+        "archive.thread_forgotten": "The checkpoints of a thread without runs are deleted; those of others are not.",
+        "archive.thread_trimmed": "A thread has its latest checkpoint only; others have their history.",
+        "archive.file_deleted": "A file of a result that nothing refers to is deleted; it is still listed.",
+        "erasure.archives_deleted": "What was archived of a thread is deleted; its rows are there.",
+        "erasure.rows_deleted": "Tombstones alone are left in the database; files of results are still there.",
+    }
+)
+"""The points that an archive and an erasure come to."""
 
 hook: Callable[[str], None] | None = None
 """Called with the name of each point that is reached; set only by the tests' child processes."""

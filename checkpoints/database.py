@@ -36,6 +36,23 @@ class Database:
         """Run one statement; gives the number of rows it touched. DatabaseUnavailable when the server is gone."""
         return (await self._run(sql, params))[1]
 
+    async def together(self, statements: Sequence[tuple[str, Params]]) -> list[list[dict[str, Any]]]:
+        """The rows of each of several statements that commit as one, sent at once: no lock waits for this process.
+
+        DatabaseUnavailable when the server is gone; whether they were committed is then not known.
+        """
+        import psycopg
+
+        try:
+            async with self.pool.connection() as connection:
+                async with connection.pipeline(), connection.transaction():
+                    cursors = [await connection.execute(sql, params) for sql, params in statements]
+                return [await cursor.fetchall() if cursor.description else [] for cursor in cursors]
+        except psycopg.OperationalError as error:
+            if connection_lost(error):
+                raise unreachable(self.url, error) from error
+            raise
+
     async def _run(self, sql: str, params: Params) -> tuple[list[dict[str, Any]], int]:
         import psycopg
 

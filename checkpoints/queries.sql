@@ -343,3 +343,189 @@ LOCK TABLE surestep.toolkit_schemas IN SHARE ROW EXCLUSIVE MODE
 
 -- name: note_toolkit_schema
 INSERT INTO surestep.toolkit_schemas (toolkit, sha256) VALUES (%(toolkit)s, %(sha256)s) ON CONFLICT DO NOTHING
+
+-- ---------------------------------------------------------------- tombstones
+
+-- name: tombstone_of_run
+SELECT * FROM surestep.tombstones
+WHERE run_id = %s AND (archived_at IS NOT NULL OR erased_at IS NOT NULL);
+
+-- name: tombstone_of_request
+SELECT * FROM surestep.tombstones
+WHERE tenant = %s AND request_sha256 = %s AND (archived_at IS NOT NULL OR erased_at IS NOT NULL);
+
+-- name: tombstones_of_thread
+-- The newest first; those of an archive that was only begun too.
+SELECT * FROM surestep.tombstones WHERE thread_sha256 = %s ORDER BY created_at DESC, run_id DESC;
+
+-- name: count_archived
+SELECT count(*) AS n FROM surestep.tombstones WHERE archived_at IS NOT NULL AND erased_at IS NULL;
+
+-- ---------------------------------------------------------------- archive
+
+-- name: runs_to_archive
+-- Oldest first. A thread with a run that may still go on is left alone as a whole (rule 22).
+SELECT r.* FROM surestep.runs r
+WHERE r.status IN ('done', 'failed', 'cancelled')
+    AND r.ended_at <= clock_timestamp() - make_interval(secs => %(older_than_s)s)
+    AND (%(thread_id)s::text IS NULL OR r.thread_id = %(thread_id)s::text)
+    AND NOT EXISTS (
+        SELECT FROM surestep.runs o
+        WHERE o.thread_id = r.thread_id AND o.status NOT IN ('done', 'failed', 'cancelled')
+    )
+ORDER BY r.ended_at, r.run_id;
+
+-- name: artifacts_of_run
+SELECT output_ref, sha256, size, media_type, created_at FROM surestep.artifacts WHERE run_id = %s ORDER BY output_ref;
+
+-- name: approval_rows_of_run
+SELECT approval_id, step_id, args_sha256, request, status, decision, decided_by, decided_at, created_at, expires_at
+FROM surestep.approvals WHERE run_id = %s ORDER BY created_at, approval_id;
+
+-- name: begun_archive
+SELECT place, folder FROM surestep.tombstones WHERE run_id = %s AND place IS NOT NULL;
+
+-- name: begin_archive
+-- Where the files of this run are about to be.
+INSERT INTO surestep.tombstones AS t (
+    run_id, tenant, request_sha256, thread_sha256, request_id, thread_id, input_sha256, status, place, folder, created_at,
+    ended_at
+)
+SELECT run_id, tenant, %(request_sha256)s, %(thread_sha256)s, request_id, thread_id, input_sha256, status,
+    %(place)s, %(folder)s, created_at, ended_at
+FROM surestep.runs WHERE run_id = %(run_id)s
+ON CONFLICT (run_id) DO UPDATE SET place = excluded.place, folder = excluded.folder
+WHERE t.archived_at IS NULL AND t.erased_at IS NULL;
+
+-- name: lock_for_burial
+-- Against requests that are being made right now; a statement after this one sees those that were made before it.
+SELECT pg_advisory_xact_lock(728311, key)
+FROM (SELECT DISTINCT hashtext(request) AS key FROM unnest(%(requests)s::text[]) AS g (request) ORDER BY 1) AS keys
+UNION ALL
+SELECT pg_advisory_xact_lock(728312, hashtext(%(thread_id)s));
+
+-- name: bury_run
+-- The row, and by it everything of the run, goes only while this archive owns its lease, and no run of its thread may
+-- still go on. Which files it leaves is written down in the same commit.
+WITH held AS (
+    SELECT l.run_id FROM surestep.leases l
+    WHERE l.run_id = %(run_id)s AND l.fence = %(fence)s AND l.owner IS NOT NULL FOR UPDATE
+), over AS (
+    SELECT run_id FROM held WHERE NOT EXISTS (
+        SELECT FROM surestep.runs o
+        WHERE o.thread_id = %(thread_id)s AND o.status NOT IN ('done', 'failed', 'cancelled')
+    )
+), loosened AS (
+    INSERT INTO surestep.loose_files (location)
+    SELECT a.location FROM surestep.artifacts a JOIN over USING (run_id) WHERE a.location IS NOT NULL
+    ON CONFLICT DO NOTHING
+), stays AS (
+    UPDATE surestep.tombstones t
+    SET archived_at = clock_timestamp(), effects = %(effects)s::jsonb, status = r.status
+    FROM surestep.runs r JOIN over USING (run_id) WHERE t.run_id = r.run_id
+    RETURNING t.run_id
+)
+DELETE FROM surestep.runs r USING stays WHERE r.run_id = stays.run_id
+RETURNING r.run_id;
+
+-- ---------------------------------------------------------------- erasure
+
+-- name: runs_of_thread
+SELECT * FROM surestep.runs WHERE thread_id = %s ORDER BY created_at, run_id;
+
+-- name: erase_thread
+-- All or nothing: every run of the thread is one whose lease this caller owns, or nothing happens.
+WITH given AS (
+    SELECT * FROM unnest(%(run_ids)s::text[], %(fences)s::bigint[], %(requests)s::text[], %(effects)s::text[])
+        AS g (run_id, fence, request_sha256, effects)
+), held AS MATERIALIZED (
+    SELECT l.run_id FROM surestep.leases l JOIN given g USING (run_id, fence)
+    WHERE l.owner IS NOT NULL ORDER BY l.run_id FOR UPDATE OF l
+), over AS MATERIALIZED (
+    SELECT count(*) AS runs FROM held
+    HAVING count(*) = cardinality(%(run_ids)s::text[]) AND NOT EXISTS (
+        SELECT FROM surestep.runs o WHERE o.thread_id = %(thread_id)s AND (
+            o.run_id <> ALL (%(run_ids)s::text[]) OR o.status NOT IN ('done', 'failed', 'cancelled')
+        )
+    )
+), loosened AS (
+    INSERT INTO surestep.loose_files (location)
+    SELECT DISTINCT a.location FROM surestep.artifacts a JOIN held USING (run_id), over WHERE a.location IS NOT NULL
+    ON CONFLICT DO NOTHING
+), fresh AS (
+    INSERT INTO surestep.tombstones (
+        run_id, tenant, request_sha256, thread_sha256, status, effects, created_at, ended_at, erased_at
+    )
+    SELECT r.run_id, r.tenant, g.request_sha256, %(thread_sha256)s, r.status, g.effects::jsonb, r.created_at,
+        r.ended_at, clock_timestamp()
+    FROM surestep.runs r JOIN given g USING (run_id), over
+    ON CONFLICT (run_id) DO UPDATE SET request_id = NULL, thread_id = NULL, input_sha256 = NULL, place = NULL,
+        folder = NULL, status = excluded.status, effects = excluded.effects, erased_at = excluded.erased_at
+), stays AS (
+    UPDATE surestep.tombstones t
+    SET request_id = NULL, thread_id = NULL, input_sha256 = NULL, place = NULL, folder = NULL,
+        erased_at = coalesce(erased_at, clock_timestamp())
+    FROM over WHERE t.thread_sha256 = %(thread_sha256)s AND t.run_id <> ALL (%(run_ids)s::text[])
+), heads AS (
+    DELETE FROM checkpoints c USING over WHERE c.thread_id = %(thread_id)s
+), blobs AS (
+    DELETE FROM checkpoint_blobs b USING over WHERE b.thread_id = %(thread_id)s
+), writes AS (
+    DELETE FROM checkpoint_writes w USING over WHERE w.thread_id = %(thread_id)s
+), answers AS (
+    -- Who asked for a cached answer is not written in it.
+    DELETE FROM surestep.tool_cache USING over
+), gone AS (
+    DELETE FROM surestep.runs r USING held, over WHERE r.run_id = held.run_id
+)
+SELECT runs FROM over;
+
+-- ---------------------------------------------------------------- checkpoints of runs that are over
+
+-- name: threads_to_trim
+SELECT DISTINCT c.thread_id
+FROM (SELECT thread_id FROM checkpoints GROUP BY thread_id, checkpoint_ns HAVING count(*) > 1) AS c
+WHERE (
+    SELECT bool_and(
+        r.status IN ('done', 'failed', 'cancelled')
+        AND r.ended_at <= clock_timestamp() - make_interval(secs => %(older_than_s)s)
+    )
+    FROM surestep.runs r WHERE r.thread_id = c.thread_id
+);
+
+-- name: forsaken_threads
+-- Every run of them is archived or erased, and nothing has been saved for so long.
+SELECT c.thread_id FROM checkpoints c
+WHERE NOT EXISTS (SELECT FROM surestep.runs r WHERE r.thread_id = c.thread_id)
+    AND EXISTS (
+        SELECT FROM surestep.tombstones t
+        WHERE t.thread_sha256 = encode(sha256(convert_to(c.thread_id, 'UTF8')), 'hex')
+            AND (t.archived_at IS NOT NULL OR t.erased_at IS NOT NULL)
+    )
+GROUP BY c.thread_id
+HAVING max((c.checkpoint ->> 'ts')::timestamptz) <= clock_timestamp() - make_interval(secs => %(older_than_s)s);
+
+-- name: forget_checkpoints
+WITH forsaken AS (
+    SELECT %(thread_id)s::text AS thread_id
+    WHERE NOT EXISTS (SELECT FROM surestep.runs r WHERE r.thread_id = %(thread_id)s)
+), blobs AS (
+    DELETE FROM checkpoint_blobs b USING forsaken f WHERE b.thread_id = f.thread_id
+), writes AS (
+    DELETE FROM checkpoint_writes w USING forsaken f WHERE w.thread_id = f.thread_id
+)
+DELETE FROM checkpoints c USING forsaken f WHERE c.thread_id = f.thread_id
+RETURNING c.checkpoint_id;
+
+-- ---------------------------------------------------------------- loose files
+
+-- name: loose_files
+SELECT location FROM surestep.loose_files ORDER BY location;
+
+-- name: use_of_file
+-- A run that is being driven may just have uploaded the same bytes, and not have said so yet.
+SELECT EXISTS (SELECT FROM surestep.artifacts WHERE location = %(location)s) AS referred,
+    EXISTS (SELECT FROM surestep.leases WHERE owner IS NOT NULL AND expires_at > clock_timestamp()) AS driven;
+
+-- name: forget_file
+DELETE FROM surestep.loose_files WHERE location = %(location)s;

@@ -13,6 +13,7 @@ from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.jsonb import jsonb
 from checkpoints.queries import QUERIES
+from checkpoints.tombstones import Tombstone, Tombstones
 from plans.errors import UsageError
 from plans.values import JSON, sha256_of
 
@@ -23,7 +24,10 @@ ENDED = frozenset({"done", "failed", "cancelled", "limited"})
 
 
 class RunRecord(BaseModel):
-    """A run as the table has it. Times are the database's; an empty `input_sha256` is filled in by `Runs.create`."""
+    """A run as the table has it. Times are the database's; an empty `input_sha256` is filled in by `Runs.create`.
+
+    A run that is in the archive has its tombstone in `archived`; goal, input and summary are with its files then.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,6 +42,7 @@ class RunRecord(BaseModel):
     summary: dict[str, JSON] = {}
     created_at: datetime | None = None
     ended_at: datetime | None = None
+    archived: Tombstone | None = None
 
 
 class Runs:
@@ -45,12 +50,14 @@ class Runs:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._tombstones = Tombstones(database)
 
     async def create(self, record: RunRecord) -> RunRecord:
         """Store a new run with its lease row, not driven by anyone yet; gives the row as it is stored.
 
         Where the tenant's `request_id` is known and its input is the same, that first run is given back and nothing is
-        stored, however many callers come at once (rule 16). With other input it is a UsageError.
+        stored, however many callers come at once (rule 16), also long after it was archived. With other input, or when
+        that run was erased, it is a UsageError.
         """
         digest = record.input_sha256 or sha256_of({"goal": record.goal, "input": record.input})
         stored = record.model_dump(include={"run_id", "thread_id", "tenant", "request_id", "goal", "status"})
@@ -60,7 +67,7 @@ class Runs:
             QUERIES["run_of_request"], (record.tenant, record.request_id)
         )
         reached("run.created")
-        first = _record(found[0])
+        first = _first(found) or await self._buried(record)
         if first.input_sha256 != digest:
             raise UsageError(
                 f"the request {record.request_id!r} was already made with another goal or other inputs (run "
@@ -69,17 +76,33 @@ class Runs:
             )
         return first
 
+    async def _buried(self, record: RunRecord) -> RunRecord:
+        """The archived run of a request that has no row any more. Raises UsageError when it was erased."""
+        stone = await self._tombstones.of_request(record.request_id, record.tenant)
+        if stone is None:
+            raise UsageError(f"the request {record.request_id!r} was erased while it was made; make it again")
+        if stone.erased_at is not None:
+            raise UsageError(
+                f"the request {record.request_id!r} was made before, and {stone.epitaph}; choose another request id if "
+                "it is to be done again"
+            )
+        return _of_stone(stone)
+
     async def get(self, run_id: str) -> RunRecord | None:
         """The run of this id."""
         return _first(await self._database.fetch(QUERIES["run_by_id"], (run_id,)))
 
     async def by_request(self, request_id: str, tenant: str = "") -> RunRecord | None:
-        """The run that this request began."""
-        return _first(await self._database.fetch(QUERIES["run_of_request"], (tenant, request_id)))
+        """The run that this request began, be it archived."""
+        found = _first(await self._database.fetch(QUERIES["run_of_request"], (tenant, request_id)))
+        return found or _living(await self._tombstones.of_request(request_id, tenant))
 
     async def latest(self, thread_id: str) -> RunRecord | None:
-        """The newest run of a thread."""
-        return _first(await self._database.fetch(QUERIES["latest_run"], (thread_id,)))
+        """The newest run of a thread, be it archived."""
+        if found := _first(await self._database.fetch(QUERIES["latest_run"], (thread_id,))):
+            return found
+        stones = await self._tombstones.of_thread(thread_id)
+        return next((run for stone in stones if (run := _living(stone)) is not None), None)
 
     async def set_status(self, run_id: str, fence: int, status: RunStatus, summary: Mapping[str, JSON]) -> None:
         """Write how the run stands; StaleOwner, and nothing written, when the lease is not this fence's any more.
@@ -104,6 +127,17 @@ class Runs:
 
 def _first(rows: Sequence[Mapping[str, Any]]) -> RunRecord | None:
     return _record(rows[0]) if rows else None
+
+
+def _living(stone: Tombstone | None) -> RunRecord | None:
+    """The archived run under a tombstone; None where there is none, or nothing but the tombstone."""
+    return _of_stone(stone) if stone is not None and stone.archived_at and not stone.erased_at else None
+
+
+def _of_stone(stone: Tombstone) -> RunRecord:
+    kept = stone.model_dump(include={"run_id", "tenant", "status", "created_at", "ended_at"})
+    known = {name: getattr(stone, name) or "" for name in ("thread_id", "request_id", "input_sha256")}
+    return RunRecord.model_validate({**kept, **known, "goal": "", "archived": stone})
 
 
 def _record(row: Mapping[str, Any]) -> RunRecord:

@@ -2,6 +2,25 @@
 
 CREATE SCHEMA surestep;
 
+CREATE FUNCTION surestep.heed_tombstones() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    request text := encode(sha256(convert_to(NEW.request_id, 'UTF8')), 'hex');
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(728311, hashtext(NEW.tenant || request));
+    PERFORM pg_advisory_xact_lock_shared(728312, hashtext(NEW.thread_id));
+    IF EXISTS (
+        SELECT FROM surestep.tombstones t
+        WHERE t.tenant = NEW.tenant AND t.request_sha256 = request
+            AND (t.archived_at IS NOT NULL OR t.erased_at IS NOT NULL)
+    ) THEN
+        RETURN NULL;
+    END IF;
+    RETURN NEW;
+END
+$$;
+
 CREATE TABLE surestep.approvals (
     approval_id text NOT NULL,
     run_id text NOT NULL,
@@ -51,6 +70,11 @@ CREATE TABLE surestep.leases (
     cancel_requested boolean DEFAULT false NOT NULL
 );
 
+CREATE TABLE surestep.loose_files (
+    location text NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE surestep.migrations (
     name text NOT NULL,
     applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
@@ -69,6 +93,24 @@ CREATE TABLE surestep.runs (
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     ended_at timestamp with time zone,
     CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'failed'::text, 'cancelled'::text, 'limited'::text])))
+);
+
+CREATE TABLE surestep.tombstones (
+    run_id text NOT NULL,
+    tenant text NOT NULL,
+    request_sha256 text NOT NULL,
+    thread_sha256 text NOT NULL,
+    request_id text,
+    thread_id text,
+    input_sha256 text,
+    status text NOT NULL,
+    effects jsonb DEFAULT '{}'::jsonb NOT NULL,
+    place text,
+    folder text,
+    created_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    archived_at timestamp with time zone,
+    erased_at timestamp with time zone
 );
 
 CREATE TABLE surestep.tool_breakers (
@@ -110,6 +152,9 @@ ALTER TABLE ONLY surestep.journal
 ALTER TABLE ONLY surestep.leases
     ADD CONSTRAINT leases_pkey PRIMARY KEY (run_id);
 
+ALTER TABLE ONLY surestep.loose_files
+    ADD CONSTRAINT loose_files_pkey PRIMARY KEY (location);
+
 ALTER TABLE ONLY surestep.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (name);
 
@@ -118,6 +163,12 @@ ALTER TABLE ONLY surestep.runs
 
 ALTER TABLE ONLY surestep.runs
     ADD CONSTRAINT runs_tenant_request_id_key UNIQUE (tenant, request_id);
+
+ALTER TABLE ONLY surestep.tombstones
+    ADD CONSTRAINT tombstones_pkey PRIMARY KEY (run_id);
+
+ALTER TABLE ONLY surestep.tombstones
+    ADD CONSTRAINT tombstones_tenant_request_sha256_key UNIQUE (tenant, request_sha256);
 
 ALTER TABLE ONLY surestep.tool_breakers
     ADD CONSTRAINT tool_breakers_pkey PRIMARY KEY (tool);
@@ -135,9 +186,17 @@ CREATE INDEX approvals_by_run ON surestep.approvals USING btree (run_id);
 
 CREATE INDEX approvals_pending ON surestep.approvals USING btree (thread_id) WHERE (status = 'pending'::text);
 
+CREATE INDEX artifacts_by_location ON surestep.artifacts USING btree (location) WHERE (location IS NOT NULL);
+
 CREATE INDEX runs_by_age ON surestep.runs USING btree (created_at);
 
+CREATE INDEX runs_by_end ON surestep.runs USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+
 CREATE INDEX runs_by_thread ON surestep.runs USING btree (thread_id, created_at);
+
+CREATE INDEX tombstones_by_thread ON surestep.tombstones USING btree (thread_sha256, created_at);
+
+CREATE TRIGGER heed_tombstones BEFORE INSERT ON surestep.runs FOR EACH ROW EXECUTE FUNCTION surestep.heed_tombstones();
 
 ALTER TABLE ONLY surestep.approvals
     ADD CONSTRAINT approvals_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;

@@ -8,6 +8,24 @@ from typing import Annotated, Literal
 import typer
 import typer.main
 
+from graph.cli_options import (
+    Age,
+    Approve,
+    Erase,
+    Files,
+    Goal,
+    Inputs,
+    Json,
+    LimitOptions,
+    PlanFile,
+    Request,
+    StepId,
+    Template,
+    Thread,
+    ThreadId,
+    Toolkits,
+)
+
 app = typer.Typer(
     name="surestep",
     help="Durable plan-and-execute agent: a goal becomes a plan you can read, and the plan a finished result.",
@@ -21,35 +39,6 @@ app.add_typer(tools_app, name="tools")
 
 INTERRUPTED = 130
 """What Typer makes of a Ctrl-C; no command of ours ends with it."""
-
-ApproveMode = Literal["ask", "all", "none"]
-
-Toolkits = Annotated[
-    list[str] | None, typer.Option("--toolkit", metavar="MODULE:ATTR", help="Add a toolkit of your own; repeatable.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, everything else on stderr.")]
-Approve = Annotated[
-    ApproveMode, typer.Option("--approve", help="Before risky steps: ask a person, or allow all or none.")
-]
-Inputs = Annotated[
-    list[str] | None, typer.Option("--input", metavar="NAME=VALUE", help="A named input, JSON or text; repeatable.")
-]
-Files = Annotated[list[str] | None, typer.Option("--file", metavar="NAME=PATH", help="A named input file; repeatable.")]
-LimitOptions = Annotated[
-    list[str] | None,
-    typer.Option("--limit", metavar="NAME=N", help="A cap, such as max_steps=20 or max_wall_s=60; repeatable."),
-]
-Template = Annotated[str | None, typer.Option("--template", metavar="NAME", help="Use this template.")]
-PlanFile = Annotated[
-    Path | None, typer.Option("--plan", metavar="FILE", help="Run this plan (JSON or YAML; - is stdin).")
-]
-Thread = Annotated[str | None, typer.Option("--thread", metavar="ID", help="The thread to run on; default: a new one.")]
-Request = Annotated[
-    str | None, typer.Option("--request-id", metavar="ID", help="The same id twice is one run and one answer.")
-]
-Goal = Annotated[str | None, typer.Argument(metavar="GOAL", help="What should be done, in plain language.")]
-ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread that the run is on.")]
-StepId = Annotated[str, typer.Argument(metavar="STEP", help="The step that waits.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -265,6 +254,28 @@ def templates(
     from graph.commands.catalogue import list_templates
 
     list_templates(language, as_json=json)
+
+
+@app.command()
+def archive(
+    older_than: Age = "7d",
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="URL", help="A folder or fsspec URL; default: SURESTEP_ARCHIVE_URL."),
+    ] = None,
+    thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Only this thread.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be archived; change nothing.")] = False,
+    erase: Erase = None,
+    yes: Annotated[bool, typer.Option("--yes", help="With --erase: do not ask again.")] = False,
+    json: Json = False,
+) -> None:
+    """Move runs that are over into files, or erase a thread everywhere."""
+    from graph.commands.archive import archive_runs, erase_thread
+
+    if erase is not None:
+        erase_thread(erase, yes=yes, as_json=json)
+    else:
+        archive_runs(older_than, to, thread, dry_run=dry_run, as_json=json)
 
 
 @app.command()

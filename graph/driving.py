@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.types import Command
 
+from graph.archived import archived_picture, unknown
 from graph.given import check_id
 from graph.result import RunResult, result_of
 from graph.standing import standing
@@ -15,7 +16,7 @@ from nodes.engine import Engine
 from nodes.events import Event
 from nodes.fold import RunFold, fold_journal
 from nodes.state import OPEN
-from plans.errors import RunBusy, UnknownThread
+from plans.errors import RunBusy
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -75,9 +76,7 @@ class Driver:
         """The newest run of a thread. Raises UnknownThread."""
         record = await self.engine.runs.latest(check_id(thread_id, "the thread id"))
         if record is None:
-            raise UnknownThread(
-                f"no run was ever started on thread {thread_id!r}; `surestep runs` lists those there are"
-            )
+            raise await unknown(self.engine, thread_id)
         return record
 
     async def picture(self, run_id: str) -> RunFold:
@@ -85,7 +84,9 @@ class Driver:
         picture = fold_journal(await self.engine.journal.read(run_id))
         if picture.head is None:
             record = await self.engine.runs.get(run_id)
-            picture.apply("run", None, 0, {"head": record.input if record else {}})
+            if record is None:
+                return await archived_picture(self.engine, run_id)
+            picture.apply("run", None, 0, {"head": record.input})
         return picture
 
     async def _anything_new(self, record: RunRecord) -> bool:

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from graph.cancelling import cancelled
 from graph.driving import Driver, OnEvent
-from graph.given import check_id, limits_from
+from graph.given import age_s, check_id, limits_from
 from graph.preview import check_plannable, preview
 from graph.result import PlanPreview, RunResult, RunSummary, result_of
 from graph.validation import Validation, validation
@@ -29,6 +29,8 @@ from plans.plan import Plan, PlanDraft
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
+    from checkpoints.archive import ArchiveReport
+    from checkpoints.erasure import ErasureReport
     from checkpoints.runs import RunRecord
     from nodes.state import AgentInput, AgentOutput, AgentState, Context
 
@@ -185,7 +187,28 @@ class Agent:
     async def output(self, thread_id: str, output_ref: str) -> bytes:
         """The stored bytes of a result. Raises ArtifactMissing."""
         record = await self._driver.latest(thread_id)
+        if record.archived is not None:
+            return await self.engine.archives.artifact(record.archived, output_ref)
         return await self.engine.artifacts.get(record.run_id, output_ref)
+
+    async def archive(
+        self,
+        *,
+        older_than: str | float = "7d",
+        to: str | None = None,
+        thread_id: str | None = None,
+        dry_run: bool = False,
+    ) -> ArchiveReport:
+        """Move runs that ended so long ago (seconds, or such as "12h") into files. Raises StorageUnavailable."""
+        from graph.archiving import archived
+
+        return await archived(self.engine, age_s(older_than), to, thread_id, dry_run=dry_run)
+
+    async def erase(self, thread_id: str) -> ErasureReport:
+        """Erase a thread everywhere, for good. Raises UnknownThread, RunBusy, UsageError while it may go on."""
+        from graph.archiving import erased
+
+        return await erased(self.engine, check_id(thread_id, "the thread id"))
 
     async def _instruct(
         self, record: RunRecord, text: str, on_event: OnEvent | None, *, plan: PlanDraft | None

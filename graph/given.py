@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +15,8 @@ from plans.values import printable
 from plans.wording import nearest
 
 LONGEST_ID = 200
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+LONGEST_AGE_S = 1e9
 
 
 def check_id(given: str, what: str) -> str:
@@ -30,6 +34,17 @@ def check_id(given: str, what: str) -> str:
             "at its beginning"
         )
     return given
+
+
+def age_s(given: str | float) -> float:
+    """An age in seconds, given as such or with a unit: 90s, 15m, 12h, 7d, 2w. Raises InvalidInput."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw]?)", str(given).strip().lower())
+    seconds = float(found[1]) * SECONDS.get(found[2], 1) if found else math.inf
+    if seconds > LONGEST_AGE_S:
+        raise InvalidInput(
+            f"the age {printable(str(given))!r} cannot be used: a number and a unit, such as 12h, 7d or 2w"
+        )
+    return seconds
 
 
 def limits_from(given: Mapping[str, Any] | None) -> Limits:

@@ -21,6 +21,7 @@ def options_from(settings: Settings) -> EngineOptions:
         database_url=settings.database_url,
         folder=settings.folder.absolute(),
         artifacts_url=settings.artifacts_url,
+        archive_url=settings.archive_url,
         output=settings.output.absolute(),
         input_root=settings.input_root,
         pool_size=settings.pool_size,

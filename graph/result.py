@@ -41,7 +41,8 @@ class StepResult(_Frozen):
 
 
 class RunResult(_Frozen):
-    """How a run ended, or where it stands. `plan` is the current revision in full."""
+    """How a run ended, or where it stands. `plan` is the current revision in full; `archived` says where the run's
+    files are, once it is in the archive."""
 
     run_id: str
     thread_id: str
@@ -54,6 +55,7 @@ class RunResult(_Frozen):
     approvals: tuple[ApprovalRequest, ...] = ()
     failures: tuple[Failure, ...] = ()
     usage: Usage = Usage()
+    archived: str | None = None
 
     _EXIT_CODES: ClassVar[dict[str, int]] = {
         "done": 0, "failed": 1, "paused": 3, "limited": 4, "cancelled": 5, "running": 6,
@@ -70,6 +72,7 @@ class RunResult(_Frozen):
     def as_json(self) -> dict[str, Any]:
         """The object that `run --json` prints."""
         plan = self.plan
+        archived = {"archived": self.archived} if self.archived else {}
         return {
             "run_id": self.run_id,
             "thread_id": self.thread_id,
@@ -79,6 +82,7 @@ class RunResult(_Frozen):
             "steps": [_step_as_json(step) for step in self.steps],
             "approvals": [request.model_dump(mode="json") for request in self.approvals],
             "usage": self.usage.model_dump(mode="json"),
+            **archived,
         }
 
 
@@ -123,6 +127,7 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
         approvals=tuple(fold.waiting()),
         failures=tuple(Failure.model_validate(failure) for failure in finished.get("failures", ())),
         usage=fold.usage,
+        archived=fold.archived,
     )
 
 

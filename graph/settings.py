@@ -17,17 +17,17 @@ from plans.wording import kind_of, nearest
 UNPREFIXED = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
 """Settings that have a name of their own in the environment: the one every OpenAI client reads."""
 CONNECTION_PREFIX = "SURESTEP_CONNECTION_"
-SECRET = frozenset({"api_key", "database_url", "artifacts_url", "connections"})
+SECRET = frozenset({"api_key", "database_url", "artifacts_url", "archive_url", "connections"})
 """Settings whose value is never repeated in a message."""
 
 
 class Settings(BaseModel):
     """One field per setting; in the environment each is `SURESTEP_<NAME>`, save the two of OpenAI's clients.
 
-    `folder` holds the embedded PostgreSQL and large artifacts, `output` what tools write for people. `toolkits` are
-    `module:attr` references, comma-separated in the environment. `connections` maps the name of an outside system to
-    its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `lease_s` is how long a worker that cannot be reached keeps its
-    runs. `input_root` is where clients of a server may name files.
+    `folder` holds the embedded PostgreSQL, large artifacts and the archive, `output` what tools write for people.
+    `toolkits` are `module:attr` references, comma-separated in the environment. `connections` maps the name of an
+    outside system to its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `lease_s` is how long a worker that cannot be
+    reached keeps its runs. `input_root` is where clients of a server may name files.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,6 +35,7 @@ class Settings(BaseModel):
     database_url: str | None = None
     folder: Path = DEFAULT_FOLDER
     artifacts_url: str | None = None
+    archive_url: str | None = None
     output: Path = Path("surestep-out")
     input_root: Path | None = None
     pool_size: int = Field(default=10, ge=2, le=200)

@@ -11,19 +11,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from checkpoints.approvals import Approvals
+from checkpoints.archive_reading import ArchiveReader
 from checkpoints.artifacts import ArtifactStore
 from checkpoints.connections import Connections
 from checkpoints.database import Database, open_database
 from checkpoints.journal import Journal
 from checkpoints.leases import LEASE_S, Leases
 from checkpoints.runs import RunRecord, Runs
+from checkpoints.tombstones import Tombstones
 from checkpoints.tool_stores import PostgresBreakers, PostgresCache, PostgresSettings
 from checkpoints.toolkit_schemas import apply_schemas
 from checkpoints.workers import name_of_worker, present
+from nodes.archived import Archived
 from nodes.models import Model
 from nodes.session import Session
 from nodes.state import RunHead
 from nodes.templates import Template
+from plans.errors import UnknownThread
 from plans.limits import Limits
 from plans.values import sha256_of
 from tools.ports import Clock, Ports
@@ -37,6 +41,7 @@ class EngineOptions:
     database_url: str | None = None
     folder: Path = Path(".surestep")
     artifacts_url: str | None = None
+    archive_url: str | None = None
     output: Path = Path("surestep-out")
     input_root: Path | None = None
     pool_size: int = 10
@@ -58,6 +63,8 @@ class Engine:
     runs: Runs
     approvals: Approvals
     artifacts: ArtifactStore
+    tombstones: Tombstones
+    archives: ArchiveReader
     connections: Connections
     registry: Registry
     ports: Ports
@@ -80,19 +87,29 @@ class Engine:
     async def begin(self, head: RunHead) -> Session:
         """The session of the run that this request starts, or has started before: a request is one run."""
         record = await self.runs.create(run_record(head))
+        if record.archived is not None:
+            raise Archived(record.archived)
         return await self.session(record.run_id)
 
     async def session(self, run_id: str) -> Session:
         """The run's session in this process, opened if need be: lease first, then the journal is read.
 
-        Raises RunBusy if another process drives the run.
+        Raises RunBusy if another process drives the run, Archived if it is in the archive.
         """
         async with self.opening:
             await self.closed(run_id)
             known = self.sessions.get(run_id)
             if known is None:
-                known = self.sessions[run_id] = await Session.open(self, run_id)
+                known = self.sessions[run_id] = await self._opened(run_id)
             return known
+
+    async def _opened(self, run_id: str) -> Session:
+        try:
+            return await Session.open(self, run_id)
+        except UnknownThread:
+            if (stone := await self.tombstones.of_run(run_id)) is not None:
+                raise Archived(stone) from None
+            raise
 
     async def close_session(self, run_id: str) -> None:
         """End the run's session here, if there is one: work in flight settled, journal flushed, lease let go.
@@ -156,6 +173,8 @@ async def open_engine(
             runs=Runs(database),
             approvals=Approvals(database),
             artifacts=ArtifactStore(database, artifacts_url),
+            tombstones=Tombstones(database),
+            archives=ArchiveReader(options.archive_url or str(options.folder / "archive")),
             connections=await stack.enter_async_context(Connections(database, options.connections)),
             registry=registry,
             ports=ports,

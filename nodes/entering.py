@@ -14,6 +14,7 @@ from langgraph.runtime import Runtime
 
 from checkpoints.crash_points import reached
 from nodes.approve import approve, ask
+from nodes.archived import Archived, stored_answer
 from nodes.engine import Engine
 from nodes.given import given_draft
 from nodes.ids import new_id
@@ -46,10 +47,14 @@ def in_session(node: Node, engines: EngineSource) -> Entered:
     async def run(state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]:
         state = cast("AgentState", readable_state(state))
         engine = await engines()
-        session = await _session(engine, state, get_config(), runtime)
+        try:
+            session = await _session(engine, state, get_config(), runtime)
+        except Archived as found:
+            update = await stored_answer(node.__name__, state, found.stone, engine.archives)
+            return {**_fresh(state, update["run"]), **update} if "run" in update else update
         if node.__name__ != "finish":  # entered again after it has decided, it says the same
             await _reopen(session, engine.limits.pop(session.head_run_id, None))
-        fresh: dict[str, Any] = _fresh(state, session) if entry(state) == "new_goal" else {}
+        fresh: dict[str, Any] = _fresh(state, session.head) if entry(state) == "new_goal" else {}
         seen = cast("AgentState", {**state, **fresh})
         return await _driven(engine, session, lambda: node(seen, session), seen, fresh)
 
@@ -117,6 +122,8 @@ async def _begun(engine: Engine, state: AgentState, config: RunnableConfig, cont
     request_id = state.get("request_id") or _request_of(config)
     known = await engine.runs.by_request(request_id)
     if known is not None:
+        if known.archived is not None:
+            raise Archived(known.archived)
         return await engine.session(known.run_id)
     inputs, files = await declared_inputs(state.get("inputs") or {}, engine.options.input_root)
     goal, given = goal_text(state), state.get("plan")
@@ -149,11 +156,11 @@ def _request_of(config: RunnableConfig) -> str:
     return f"langgraph:{run_id}" if run_id else f"once:{uuid4().hex}"
 
 
-def _fresh(state: AgentState, session: Session) -> dict[str, Any]:
+def _fresh(state: AgentState, head: RunHead) -> dict[str, Any]:
     """The channels of a new run: nothing of the thread's earlier run is left in them."""
     return {
         **taken(state),
-        "run": session.head,
+        "run": head,
         "edge": "new_goal",
         "status": "running",
         "answer": None,

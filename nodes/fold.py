@@ -32,7 +32,7 @@ class RunFold:
     `queue` holds verdicts whose turn has not come; `undecided` step runs whose failure has no verdict; `answered` the
     ids of approvals whose decision was taken; `edits`, by step, calls that a person has changed and that no revision
     has yet; `effects`, by the effect's name, the step runs that have it, or may have it, to their name; `version` that
-    of the journal's rows from here on.
+    of the journal's rows from here on; `archived` where the rows came from, if that was the archive.
     """
 
     head: RunHead | None = None
@@ -55,6 +55,7 @@ class RunFold:
     usage: Usage = Usage()
     finished: dict[str, Any] | None = None
     version: int = 1
+    archived: str | None = None
 
     def run(self, unit: str) -> StepRun:
         """The step run of this id, made pending if nothing is known of it."""

@@ -27,6 +27,8 @@ def show_end(result: RunResult, toolkits: Sequence[str] = (), *, asked: bool = F
     for request in () if asked else result.approvals:
         show("", request_text(request))
     show("", Text.assemble((result.status, f"bold {STYLE.get(result.status, '')}"), (f" · {figures(result)}", "dim")))
+    if result.archived:
+        show(Text(f"archived: {result.archived}", style="dim"))
     for line in _advice(result, toolkits):
         show(Text(line, style="dim"))
 
