@@ -137,7 +137,7 @@ class Archive:
         await self._begin(record, folder)
         rows = await self.journal.read(record.run_id)
         files: dict[str, tuple[int, str]] = {}
-        async for path, body in self._contents(record, rows):
+        async for path, body in self.contents(record, rows):
             await asyncio.to_thread(place.write, f"{folder}/{path}", body)
             files[path] = layout.measured(body)
             reached("archive.file_written")
@@ -167,7 +167,7 @@ class Archive:
         await self.database.execute(QUERIES["begin_archive"], planned)
         reached("archive.begun")
 
-    async def _contents(self, record: RunRecord, rows: Sequence[Row]) -> AsyncIterator[tuple[str, bytes]]:
+    async def contents(self, record: RunRecord, rows: Sequence[Row]) -> AsyncIterator[tuple[str, bytes]]:
         """Every file of the run but the manifest; the body of one artifact at a time is in memory."""
         artifacts = await self.database.fetch(QUERIES["artifacts_of_run"], (record.run_id,))
         for artifact in artifacts:

@@ -25,7 +25,12 @@ async def archived(
     engine: Engine, older_than_s: float, to: str | None, thread_id: str | None, *, dry_run: bool
 ) -> ArchiveReport:
     """Archive the runs of this engine's database; `to` is a place other than the one of the settings."""
-    archive = Archive(
+    return await archive_of(engine, to).run(older_than_s=older_than_s, thread_id=thread_id, dry_run=dry_run)
+
+
+def archive_of(engine: Engine, to: str | None) -> Archive:
+    """The archive of an engine's runs, at the place of the settings or at another."""
+    return Archive(
         database=engine.database,
         journal=engine.journal,
         leases=engine.leases,
@@ -34,7 +39,6 @@ async def archived(
         url=to or engine.archives.url,
         told=_told,
     )
-    return await archive.run(older_than_s=older_than_s, thread_id=thread_id, dry_run=dry_run)
 
 
 async def erased(engine: Engine, thread_id: str) -> ErasureReport:

@@ -63,8 +63,6 @@ class Engine:
     runs: Runs
     approvals: Approvals
     artifacts: ArtifactStore
-    tombstones: Tombstones
-    archives: ArchiveReader
     connections: Connections
     registry: Registry
     ports: Ports
@@ -83,6 +81,16 @@ class Engine:
     def clock(self) -> Clock:
         """Time and chance of this engine."""
         return self.ports.clock
+
+    @property
+    def tombstones(self) -> Tombstones:
+        """What stays of runs that were archived or erased."""
+        return Tombstones(self.database)
+
+    @property
+    def archives(self) -> ArchiveReader:
+        """The archive as this engine is set up."""
+        return ArchiveReader(self.options.archive_url or str(self.options.folder / "archive"))
 
     async def begin(self, head: RunHead) -> Session:
         """The session of the run that this request starts, or has started before: a request is one run."""
@@ -173,8 +181,6 @@ async def open_engine(
             runs=Runs(database),
             approvals=Approvals(database),
             artifacts=ArtifactStore(database, artifacts_url),
-            tombstones=Tombstones(database),
-            archives=ArchiveReader(options.archive_url or str(options.folder / "archive")),
             connections=await stack.enter_async_context(Connections(database, options.connections)),
             registry=registry,
             ports=ports,

@@ -79,9 +79,10 @@ def test_a_named_file_is_read_instead_of_the_default() -> None:
 def test_every_setting_has_a_variable() -> None:
     """Each field can be said in the environment, under its name or that of OpenAI's clients."""
     values = {
-        "database_url": "postgresql://h/d", "folder": "f", "artifacts_url": "s3://b", "output": "o", "input_root": "i",
-        "pool_size": "3", "prepare_threshold": "none", "model": "m", "small_model": "s", "verifier_model": "v",
-        "base_url": "http://h/v1", "api_key": "k", "toolkits": "a:b", "templates": "t", "lease_s": "9",
+        "database_url": "postgresql://h/d", "folder": "f", "artifacts_url": "s3://b", "archive_url": "s3://c",
+        "output": "o", "input_root": "i", "pool_size": "3", "prepare_threshold": "none", "model": "m",
+        "small_model": "s", "verifier_model": "v", "base_url": "http://h/v1", "api_key": "k", "toolkits": "a:b",
+        "templates": "t", "lease_s": "9",
     }  # fmt: skip
     settings = Settings.load(environment={variable_of(name): value for name, value in values.items()})
     assert set(values) == set(Settings.model_fields) - {"connections"}
@@ -136,7 +137,7 @@ def test_an_unknown_setting_in_a_call_is_refused() -> None:
         Settings.load(environment={}, databse_url="x")
 
 
-@pytest.mark.parametrize("name", ["api_key", "database_url", "artifacts_url"])
+@pytest.mark.parametrize("name", ["api_key", "database_url", "artifacts_url", "archive_url"])
 def test_a_wrong_secret_is_not_repeated(name: str) -> None:
     """Not what it is, only what kind of thing."""
     said(f'{name} = ["topsecret"]\n')

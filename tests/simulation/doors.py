@@ -161,6 +161,14 @@ class MemoryFiles:
             raise ArtifactMissing(f"there is no file {sha256}")
         return self._wire.server.files[sha256]
 
+    def written_at(self, sha256: str) -> float | None:
+        """The beginning of time, for every body there is."""
+        return 0.0 if sha256 in self._wire.server.files else None
+
+    def remove(self, sha256: str) -> None:
+        """Drop the body."""
+        self._wire.server.files.pop(sha256, None)
+
 
 class MemoryArtifacts(ArtifactStore):
     """The store itself; only the folder is replaced."""

@@ -47,6 +47,24 @@ def newest_runs(server: Server, params: tuple[int]) -> Answer:
     return _newest_first(server)[: params[0]]
 
 
+@statement
+def tombstone_of_run(_server: Server, _params: tuple[str]) -> Answer:
+    """Nothing is archived here."""
+    return []
+
+
+@statement
+def tombstone_of_request(_server: Server, _params: tuple[str, str]) -> Answer:
+    """Nothing is archived here."""
+    return []
+
+
+@statement
+def tombstones_of_thread(_server: Server, _params: tuple[str]) -> Answer:
+    """Nothing is archived here."""
+    return []
+
+
 def _newest_first(server: Server) -> Answer:
     return sorted(server.runs.values(), key=lambda row: (row["created_at"], row["run_id"]), reverse=True)
 
