@@ -6,6 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+from graph.driving import LOOK_EVERY_S
 from nodes.events import Event
 from nodes.state import OPEN
 from plans.errors import RunBusy
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from checkpoints.runs import RunRecord
     from graph.driving import Driver, OnEvent
     from graph.result import RunResult
-
-LOOK_EVERY_S = 0.2
-"""How often it is looked whether the run has ended, or has lost its driver."""
 
 
 async def cancelled(driver: Driver, record: RunRecord, wait_s: float, on_event: OnEvent | None) -> RunResult:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from langgraph.types import Command
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
     from checkpoints.runs import RunRecord
+    from nodes.session import Session
     from nodes.state import AgentInput, AgentOutput, AgentState, Context
 
 OnEvent = Callable[[Event], None]
+
+LOOK_EVERY_S = 0.2
+"""How often it is looked whether a run that somebody else drives has ended, or has lost its driver."""
 
 
 class Driver:
@@ -33,7 +38,24 @@ class Driver:
     def __init__(self, engine: Engine, graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput]) -> None:
         self.engine = engine
         self.graph = graph
-        self._driving: set[str] = set()
+        self._driving: dict[str, str] = {}  # run by thread
+
+    async def answer(self, record: RunRecord, on_event: OnEvent | None, *, is_new: bool) -> RunResult:
+        """The one answer of a request, however often and wherever it was made (rule 16).
+
+        Whoever drives its run is waited for, as long as it lives; if it dies, the run goes on here.
+        """
+        try:
+            return await (self.begin if is_new else self.go_on)(record, on_event)
+        except RunBusy as busy:
+            if self._driving.get(record.thread_id, record.run_id) != record.run_id:  # another request's run
+                raise
+            if on_event is not None:
+                on_event(Event(kind="notice", message=f"this request was made before and is waited for: {busy}"))
+        while True:
+            await asyncio.sleep(LOOK_EVERY_S)
+            with suppress(RunBusy):
+                return await self.go_on(await self.engine.runs.get(record.run_id) or record, on_event)
 
     async def begin(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
         """From the stored request."""
@@ -43,9 +65,6 @@ class Driver:
         """From where the thread's checkpoints are: none of this run, an interrupt, in the middle, or at an end."""
         if record.status not in OPEN:
             return result_of(await self.picture(record.run_id), record.status)
-        if on_event is not None:
-            for event in standing(await self.picture(record.run_id)):
-                on_event(event)
         state = await self.graph.aget_state(_config(record))
         head = state.values.get("run")
         if head is None or head.run_id != record.run_id:
@@ -55,14 +74,17 @@ class Driver:
             state = await self.graph.aget_state(_config(record))
         if state.interrupts:
             if record.status == "paused" and not await self._anything_new(record):
-                return result_of(await self.picture(record.run_id), record.status)
+                picture = await self.picture(record.run_id)
+                _tell(picture, on_event)
+                return result_of(picture, record.status)
             return await self.drive(record, Command(resume={each.id: {} for each in state.interrupts}), on_event)
         in_the_middle = state.next and record.status != "limited"
         return await self.drive(record, None if in_the_middle else {"inputs": None}, on_event)
 
     async def drive(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> RunResult:
         """Run the graph until it stops. However that ends, nothing of the run goes on afterwards. Raises RunBusy."""
-        async with self._only_driver(record):
+        async with self._only_driver(record) as session:
+            _tell(session.fold, on_event)
             if on_event is None:  # events that nobody reads cost more than the steps that they are about
                 await self.graph.ainvoke(given, _config(record), stream_mode="updates", durability="async")
             else:
@@ -99,18 +121,25 @@ class Driver:
         return await self.engine.leases.cancel_wanted(record.run_id)
 
     @asynccontextmanager
-    async def _only_driver(self, record: RunRecord) -> AsyncIterator[None]:
+    async def _only_driver(self, record: RunRecord) -> AsyncIterator[Session]:
         if record.thread_id in self._driving:
             raise RunBusy(f"thread {record.thread_id!r} is being run by this program already; wait for it to end")
-        self._driving.add(record.thread_id)
+        self._driving[record.thread_id] = record.run_id
         try:
-            await self.engine.session(record.run_id)  # a run that somebody else drives is left alone, checkpoints too
-            yield
+            # a run that somebody else drives is left alone, checkpoints too
+            yield await self.engine.session(record.run_id)
         finally:
-            self._driving.discard(record.thread_id)
+            del self._driving[record.thread_id]
             await self.engine.close_session(record.run_id)
             self.engine.approve.pop(record.run_id, None)
             self.engine.limits.pop(record.run_id, None)
+
+
+def _tell(picture: RunFold, on_event: OnEvent | None) -> None:
+    """Where a run stands, for whoever begins to watch in its middle."""
+    if on_event is not None:
+        for event in standing(picture):
+            on_event(event)
 
 
 def _config(record: RunRecord) -> Any:

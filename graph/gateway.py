@@ -61,8 +61,9 @@ class Agent:
     ) -> RunResult:
         """Pursue a goal until it is done, fails, reaches a limit, or waits for a person.
 
-        `inputs` are JSON values, or `pathlib.Path` for files. The same `request_id` twice is one run. On a thread whose
-        run is still open the goal is an instruction to that run. Raises UsageError, ConfigurationError, RunBusy.
+        `inputs` are JSON values, or `pathlib.Path` for files. The same `request_id` twice, at once or a day apart, is
+        one run and one answer. On a thread whose run is still open the goal is an instruction to that run. Raises
+        UsageError, ConfigurationError, RunBusy.
         """
         draft = given_draft(plan) if plan is not None else None
         goal = check_goal(goal if goal is not None else (draft.goal if draft else _named_template(template)))
@@ -86,9 +87,7 @@ class Agent:
         )
         check_plannable(self.engine, head)
         record = await self.engine.runs.create(run_record(head))
-        if record.run_id != head.run_id:
-            return await self._driver.go_on(record, on_event)
-        return await self._driver.begin(record, on_event)
+        return await self._driver.answer(record, on_event, is_new=record.run_id == head.run_id)
 
     async def resume(
         self,
