@@ -90,7 +90,10 @@ async def test_another_worker_s_run_is_waited_for_and_told_of(database_url: str,
 async def test_a_run_that_pauses_gives_its_question_to_all_who_made_the_request(agent_on: OpenAgent) -> None:
     """Each caller gets the handle of the one run; after the answer the same request gives the end."""
     agent: Agent = await agent_on([Shop().kit])
-    asking = {"plan": plan(step("s1", "price", args={"item": "ball"}, require_approval=True)), "request_id": "r-2"}
+    asking: dict[str, Any] = {
+        "plan": plan(step("s1", "price", args={"item": "ball"}, require_approval=True)),
+        "request_id": "r-2",
+    }
     results = await asyncio.gather(*(agent.run(**asking) for _ in range(3)))
     [approval] = {result.approvals[0].approval_id for result in results}
     assert {result.status for result in results} == {"paused"}
