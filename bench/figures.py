@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from bench.peers.peer import TITLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,11 @@ class Line:
         if self.bound is None:
             return ""
         return f"{'≤' if self.at == 'most' else '≥'} {self.bound:,g}{self.unit}"
+
+
+def side_by_side(found: Mapping[str, str]) -> str:
+    """What the others came to, each under its title."""
+    return " · ".join(f"{TITLES[name]} {told}" for name, told in found.items())
 
 
 def table(lines: Sequence[Line]) -> str:

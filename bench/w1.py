@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bench.crew import Timed, crew
-from bench.figures import Line, Series, percentile, ratios
+from bench.figures import Line, Series, percentile, ratios, side_by_side
 from bench.recipes import Recipe, Task
 from bench.server import Server
 
@@ -36,7 +36,7 @@ def measure(server: Server, rounds: int, sizes: Sequence[int] = SIZES, others: S
                     beside[name].append(peers[name].run(recipe).makespan_s / limit.makespan_s)
                 again = replace(recipe, name=f"{recipe.name}-failing", failing=0.1)
                 failing.add(again, *(peers[name].run(again) for name in ("asyncio", "surestep")))
-    told = " · ".join(f"{name} {Series.of(found).told(' ×')}" for name, found in beside.items())
+    told = side_by_side({name: Series.of(found).told(" ×") for name, found in beside.items()})
     return [
         plain.line("makespan ÷ asyncio's that stores nothing", 1.03, told),
         failing.line("the same, one step in ten failing once and tried again 50 ms later", 1.08, ""),

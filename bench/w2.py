@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from bench.crew import Member, crew, member
-from bench.figures import Line, Series
+from bench.figures import Line, Series, side_by_side
 from bench.recipes import Recipe, Shape
 from bench.server import Server, fetched
 
@@ -100,9 +100,10 @@ def _timed(peer: Member, kind: Kind, costs: Costs, round_: int, sizes: Sequence[
 
 def _lines(kind: Kind, costs: Costs, beside: dict[str, Costs], sizes: Sequence[int]) -> list[Line]:
     small, *middle, large = sizes
-    told = " · ".join(
-        f"{name} {found.slopes(*OTHERS_SIZES).told(' ms', 1)}" for name, found in beside.items() if found.by_size
+    told = side_by_side(
+        {name: found.slopes(*OTHERS_SIZES).told(" ms", 1) for name, found in beside.items() if found.by_size}
     )
+    told = f"{told} (from {OTHERS_SIZES[0]} to {OTHERS_SIZES[1]} steps)" if told else ""
     fixed = costs.fixed(small, middle[0] if middle else large)
     lines = [
         _slope_line(kind, costs, small, large, told),

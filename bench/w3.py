@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bench.crew import crew
 from bench.figures import Line, Series, ratios
+from bench.peers.peer import TITLES
 from bench.recipes import Recipe
 from bench.server import Server
 
@@ -13,7 +14,6 @@ COPIES = (200,)
 FACTORS = {"send": 5.0, "task": 2.5, "dbos": 4.0}
 """How many times as many steps a second as this peer."""
 OTHERS = tuple(FACTORS)
-NAMES = {"send": "LangGraph Send (async)", "task": "LangGraph @task (async)", "dbos": "DBOS"}
 
 
 def measure(server: Server, rounds: int, sizes: Sequence[int] = COPIES, others: Sequence[str] = OTHERS) -> list[Line]:
@@ -36,5 +36,5 @@ def measure(server: Server, rounds: int, sizes: Sequence[int] = COPIES, others: 
 def _line(name: str, rates: dict[str, list[float]]) -> Line:
     found = ratios(rates["surestep"], rates[name])
     beside = Series.of(rates[name]).told(" steps/s", 0)
-    what = f"the same ÷ {NAMES[name]}'s"
+    what = f"the same ÷ {TITLES[name]}'s"
     return Line("W3", what, found.told(" ×", 1), found.median, FACTORS[name], "least", " ×", beside)

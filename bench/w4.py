@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.crew import ROOT, member
-from bench.figures import Line, Series
+from bench.figures import Line, Series, side_by_side
 from bench.recipes import Recipe
 from bench.server import Server, fetched
 
@@ -49,8 +49,8 @@ def measure(server: Server, rounds: int, sizes: Sequence[int] = STEPS, others: S
     steps = max(sizes)
     ours = [killed(server, "surestep", steps, round_) for round_ in range(rounds)]
     beside = {name: killed(server, name, steps, 0) for name in others}
-    again = " · ".join(f"{name} {found.ended_again}" for name, found in beside.items())
-    soon = " · ".join(f"{name} {found.first_step_s:.2f} s" for name, found in beside.items())
+    again = side_by_side({name: str(found.ended_again) for name, found in beside.items()})
+    soon = side_by_side({name: f"{found.first_step_s:.2f} s" for name, found in beside.items()})
     twice, open_ = max(each.finished_again for each in ours), max(each.unfinished for each in ours)
     first, bound = Series.of(each.first_step_s for each in ours), 8 + TAIL
     kills = f"{steps:,} steps, killed in the middle ({rounds} ×)"

@@ -24,6 +24,11 @@ PEERS: Mapping[str, str] = MappingProxyType(
 )
 """The module of each peer; only the one that is run is imported."""
 
+TITLES: Mapping[str, str] = MappingProxyType(
+    {"send": "Send", "send-sync": "Send (sync)", "task": "@task", "dbos": "DBOS"}
+)
+"""What the others are called in the table."""
+
 POOL_SIZE = 10
 """Connections of each peer that lets its user say how many: Surestep's default."""
 
