@@ -1,13 +1,14 @@
 """Starts every step run the moment its own dependencies and limits allow, the most urgent first. No waves, no barriers.
 
 Work in flight belongs to the run, not to the node that started it: `drive` returns as soon as a decision is needed and
-leaves the rest running; the next `drive` picks it up again.
+leaves the rest running; the next `drive` picks it up again. While the decision is made what becomes ready and changes
+nothing in the world starts all the same; effects wait for it, for it may end or change the plan.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._broken: list[BaseException] = []
         self._stopping = False
+        self._deciding = False
         self._looked_at = session.clock.monotonic()
         self._watch: asyncio.Task[None] | None = None
 
@@ -95,26 +97,48 @@ class Scheduler:
 
     async def drive(self) -> None:
         """Start and collect until a decision is needed or nothing is left to run."""
+        self._deciding = False
         if self._watch is None:
             self._watch = asyncio.create_task(self._wake_on_cancel(), name=f"{self.session.head_run_id} cancel")
         while True:
             self._raise_if_broken()
             if self.session.fold.asked:
                 await self._look_for_decisions()
-            if self.session.decision_needed or self.session.fold.edits or self.session.cancelled:
+            if self.session.fold.edits or self.session.cancelled:
+                return
+            if self.session.decision_needed:
+                self._deciding = True
+                self._start_meanwhile()
                 return
             self._start_ready()
             if self.idle:
                 return
             await self._something()
 
-    def _start_ready(self) -> None:
+    def _start_ready(self, may: Callable[[str], bool] = lambda _: True) -> None:
+        """Start what is ready, as far as there is room; what may not start now stays ready."""
         limit = self.session.head.limits.concurrency
-        while len(self.tasks) < limit:
-            unit = self.frontier.pop(self.session.clock.wall())
-            if unit is None:
-                return
-            self._launch(unit, run_unit(self.session, unit))
+        left = []
+        while len(self.tasks) < limit and (unit := self.frontier.pop(self.session.clock.wall())) is not None:
+            if may(unit):
+                self._launch(unit, run_unit(self.session, unit))
+            else:
+                left.append(unit)
+        for unit in left:
+            self.frontier.push(unit)
+
+    def _start_meanwhile(self) -> None:
+        """Between two drives: what changes nothing in the world need not wait for a verdict on something else, unless
+        it is already said that the plan ends or is written anew."""
+        over = any(verdict.verdict in ("finish", "global_replan") for verdict in self.session.fold.queue)
+        ends = over or self._stopping or bool(self._broken) or self.session.cancelled
+        if self._deciding and not ends:
+            self._start_ready(self._only_reads)
+
+    def _only_reads(self, unit: str) -> bool:
+        run, step = self.session.fold.run(unit), self.session.step(base_id(unit))
+        tool = self.session.engine.registry.get(run.tool or step.tool or "")
+        return run.in_doubt is None and (tool is None or tool.effect == "read")
 
     def _ended(self, unit: str, task: asyncio.Task[None]) -> None:
         self.tasks.pop(unit, None)
@@ -125,6 +149,7 @@ class Scheduler:
         elif not self._stopping:
             self.moved(unit)
         self._wake.set()
+        self._start_meanwhile()
 
     def _gather_if_complete(self, step_id: str) -> None:
         if not self._open[step_id]:
@@ -169,7 +194,8 @@ class Scheduler:
             raise self._broken.pop(0)
 
     async def settle(self) -> None:
-        """Wait for everything in flight."""
+        """Wait for everything in flight; nothing new starts."""
+        self._deciding = False
         while self.tasks:
             await asyncio.wait(list(self.tasks.values()))
             await asyncio.sleep(0)
