@@ -82,3 +82,23 @@ def fresh_database(postgres_url: str, template: str) -> Iterator[str]:
         connection.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY").format(**words))
         yield in_database(postgres_url, name)
         connection.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**words))
+
+
+@pytest.fixture(scope="module")
+def s3_server() -> Iterator[None]:
+    """A real S3 server of moto's, for all tests of a file, with a bucket called `results`."""
+    from moto.server import ThreadedMotoServer
+    from s3fs import S3FileSystem  # type: ignore[import-untyped]  # it has none
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "k")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        S3FileSystem.clear_instance_cache()  # one of another file's server may be kept
+        S3FileSystem().makedirs("results", exist_ok=True)  # what a server holds outlives it, in this process
+        yield
+    server.stop()

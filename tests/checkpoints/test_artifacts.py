@@ -7,7 +7,6 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -196,24 +195,6 @@ def test_the_local_folder_may_be_a_path_or_a_file_url(tmp_path: Path) -> None:
     sha256 = Artifact.of(body, "x").sha256
     files_at(str(tmp_path / "a b")).write(sha256, body)
     assert files_at((tmp_path / "a b").as_uri()).read(sha256) == body
-
-
-@pytest.fixture(scope="module")
-def s3_server() -> Iterator[None]:
-    """A real S3 server of moto's, for all tests of this file."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AWS_ACCESS_KEY_ID", "k")
-        patch.setenv("AWS_SECRET_ACCESS_KEY", "s")
-        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
-        S3FileSystem().mkdir("results")
-        yield
-    server.stop()
 
 
 @pytest.fixture

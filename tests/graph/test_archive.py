@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from checkpoints.archive_files import measured
+from checkpoints.places import place_at
 from graph.gateway import Agent
 from plans.decisions import Reject
 from plans.errors import ArtifactMissing, StorageUnavailable, UnknownThread, UsageError
@@ -236,6 +237,56 @@ async def test_two_archives_at_once_move_each_run_once(agent_on: OpenAgent) -> N
     assert await left(one) == {}
     for number in range(6):
         assert (await other.show(f"t{number}")).answer == "sent to ann"
+
+
+async def test_a_thread_that_goes_on_while_it_is_archived_loses_nothing(agent_on: OpenAgent) -> None:
+    """Run after run on one thread, and an archive all the time: each request still has the answer it was given."""
+    worker, keeper = await agent_on([kit]), await agent_on([kit])
+
+    async def keep_archiving() -> None:
+        while True:
+            await keeper.archive(older_than=0)
+
+    archiving = asyncio.create_task(keep_archiving())
+    given = {}
+    for number in range(8):
+        sized = plan(step("s1", "text", args={"size": number + 1}), answer="${s1.text}!")
+        given[number] = (sized, await worker.run(plan=sized, thread_id="t", request_id=f"q{number}"))
+    archiving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await archiving
+    await keeper.archive(older_than=0)
+    assert await left(worker) == {}
+    for number, (sized, first) in given.items():
+        again = await keeper.run(plan=sized, request_id=f"q{number}")
+        assert (again.run_id, again.answer, again.status) == (first.run_id, "x" * (number + 1) + "!", "done")
+
+
+@pytest.mark.usefixtures("s3_server")
+async def test_archive_and_results_may_live_in_buckets(agent_on: OpenAgent, tmp_path: Path) -> None:
+    """Through S3: a run is archived, shown, and erased; nothing is left in either place."""
+    place = f"s3://results/{tmp_path.name}"
+    agent = await agent_on([kit], artifacts_url=f"{place}/large", archive_url=f"{place}/archive")
+    first = await agent.run(plan=PLAN, thread_id="t/ü *", request_id="q1")
+    report = await agent.archive(older_than=0)
+    assert (report.archived[0].location.startswith(f"{place}/archive/date="), report.files_deleted) == (True, 1)
+    shown = await agent.show("t/ü *")
+    assert shown.model_copy(update={"archived": None}) == first
+    assert {path.split("/")[2].partition("=")[0] for path in place_at(place).sizes("archive")} == {"run"}
+    await agent.erase("t/ü *")
+    assert place_at(place).sizes("archive") == {}
+    assert place_at(place).sizes("large") == {}
+
+
+async def test_a_bucket_that_cannot_be_reached_deletes_nothing(
+    agent: Agent, s3_server: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bucket that is not there, and a server that is not there: a sentence, and every row as before."""
+    await agent.run(plan=PLAN, thread_id="t")
+    before = await left(agent)
+    with pytest.raises(StorageUnavailable, match="s3://nowhere must take a file"):
+        await agent.archive(older_than=0, to="s3://nowhere")
+    assert await left(agent) == before
 
 
 async def test_a_thread_that_was_never_is_told(agent: Agent) -> None:
