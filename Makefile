@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check cases slow bench wheel-check lock clean
+.PHONY: help demo test check cases slow bench wheel-check lock clean chaos
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ slow: $(VENV)/.development ## the tests that take more than ten seconds each
 
 bench: $(VENV)/.bench ## measure how fast it is, beside others on the same machine (fifteen minutes on a quiet one)
 	@$(BIN)/python -m bench $(BENCH)
+
+chaos: $(VENV)/.development ## kill, stop and starve runs at every commit point and at random; some minutes
+	$(BIN)/python -m tests.recovery.chaos
 
 wheel-check: $(VENV)/.development ## build the wheel and use it from an empty environment
 	rm -rf build

@@ -59,11 +59,13 @@ class Driver:
 
     async def begin(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
         """From the stored request."""
+        await self._say_the_end(record)
         return await self.drive(record, {"goal": record.goal, "request_id": record.request_id}, on_event)
 
     async def go_on(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
         """From where the thread's checkpoints are: none of this run, an interrupt, in the middle, or at an end."""
         if record.status not in OPEN:
+            await self._say_the_end(record)
             return result_of(await self.picture(record.run_id), record.status)
         state = await self.graph.aget_state(_config(record))
         head = state.values.get("run")
@@ -93,6 +95,18 @@ class Driver:
                     on_event(Event.model_validate(said))
         latest = await self.engine.runs.get(record.run_id)
         return result_of(await self.picture(record.run_id), latest.status if latest else record.status)
+
+    async def _say_the_end(self, record: RunRecord) -> None:
+        """Bring the thread's checkpoints to the end of a run that has ended, where a process died between the two: they
+        would take the thread's next goal for a word to that run."""
+        state = await self.graph.aget_state(_config(record))
+        head = state.values.get("run")
+        # By `tasks`: a task whose writes are stored is not in `next`, even where no checkpoint has taken them in yet.
+        if head is None or not state.tasks or state.interrupts:
+            return
+        run = record if head.run_id == record.run_id else await self.engine.runs.get(head.run_id)
+        if run is not None and run.status not in OPEN:
+            await self.drive(run, None, None)
 
     async def latest(self, thread_id: str) -> RunRecord:
         """The newest run of a thread. Raises UnknownThread."""

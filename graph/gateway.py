@@ -107,7 +107,7 @@ class Agent:
         picture = await self._driver.picture(record.run_id)
         await self._record(picture, decisions or {}, by)
         if record.status not in OPEN:
-            return result_of(picture, record.status)
+            return await self._driver.go_on(record, on_event)
         if (decision := default_decision(approve)) is not None:
             self.engine.approve[record.run_id] = approve
             # Whether an effect has happened is a question of fact: no rule about approvals answers it.

@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -42,11 +42,15 @@ Durability = Literal["sync", "async", "exit"]
 
 @dataclass(frozen=True)
 class Order:
-    """What a child is to do. At its nth coming to the point `at` it is killed, interrupted, stopped (SIGSTOP), or all
-    its connections to the database are cut. With `durability` the run is started and answered through LangGraph's own
-    methods, as a foreign caller would; else, and whenever it is resumed, through the gateway. Questions are answered
-    (`unknown` is the answer about what is in doubt; without it the ledger is asked), unless `answers` is false. A read takes `slow_s`; so
-    long it waits for a run that somebody else drives: `patience_s`."""
+    """What a child is to do.
+
+    At its nth coming to the point `at` it is killed, interrupted, stopped (SIGSTOP), or all its connections to the
+    database are cut. With `durability` the run is started and answered through LangGraph's own methods, as a foreign
+    caller would; else, and whenever it is resumed, through the gateway. Questions are answered (`unknown` is the answer
+    about what is in doubt; without it the ledger is asked), unless `answers` is false. With `request` it makes the same
+    goal a new request on a thread whose run has ended. One read takes `slow_s`.
+    `patience_s` is how long it waits for a run that somebody else drives.
+    """
 
     url: str
     folder: str
@@ -61,6 +65,7 @@ class Order:
     slow_s: float = 0.0
     answers: bool = True
     unknown: dict[str, str] | None = None
+    request: str | None = None
     patience_s: float = 30.0
 
     @property
@@ -128,12 +133,14 @@ def cut(url: str) -> None:
 def run(order: Order) -> None:
     """Do what the order says, and write down how it ended."""
     listener = crash_points.hook = Listener(order)
-    result = asyncio.run(_drive(order))
+    result, state = asyncio.run(_drive(order))
     ended = {
         "status": result.status,
         "answer": result.answer,
         "steps": {step.id: step.output_ref for step in result.steps},
         "approvals": [request.model_dump(mode="json") for request in result.approvals],
+        "state": state,
+        "run_id": result.run_id,
         "reached": dict(listener.reached),
         "modules": sorted(sys.modules),
     }
@@ -155,14 +162,18 @@ async def _agent(order: Order) -> AsyncIterator[Agent]:
         yield Agent(engine, build(same).compile(checkpointer=saver_for(engine), name="surestep"))
 
 
-async def _drive(order: Order) -> RunResult:
+async def _drive(order: Order) -> tuple[RunResult, str | None]:
+    """The result of the run, and how it stands by LangGraph's own state of the thread."""
     async with _agent(order) as agent:
-        known = await agent.engine.runs.latest(order.book)
+        known = None if order.request else await agent.engine.runs.latest(order.book)
         if known is None and order.durability is not None:
             await _as_a_stranger(agent, order, order.durability)
         elif known is None:
-            await agent.run(plan=PLAN, inputs=INPUTS, thread_id=order.book, request_id=order.book)
-        return await _to_the_end(agent, order)
+            with suppress(RunBusy):
+                await agent.run(plan=PLAN, inputs=INPUTS, thread_id=order.book, request_id=order.request or order.book)
+        result = await _to_the_end(agent, order)
+        state = await agent.graph.aget_state({"configurable": {"thread_id": order.book}})
+        return result, state.values.get("status")
 
 
 async def _to_the_end(agent: Agent, order: Order) -> RunResult:

@@ -78,3 +78,13 @@ def test_ctrl_c_stops_in_order_and_the_next_process_goes_on(trials: Trials, nth:
     before = trial.moment()
     assert before.in_doubt() == set()
     assert trial.violations(before, trial.start("second").ended()) == []
+
+
+def test_a_goal_after_a_run_whose_end_was_not_checkpointed_is_a_run_of_its_own(trials: Trials) -> None:
+    """Killed between the end of a run and LangGraph's checkpoint of it, the thread takes the next goal as a new run."""
+    trial = trials.trial()
+    assert trial.start("first", at="run.status_set", nth=3).ends() == -signal.SIGKILL
+    first = trial.run_id()
+    again = trial.start("second", request="another").ended()
+    assert again["run_id"] != first
+    assert (again["status"], again["state"]) == ("done", "done")

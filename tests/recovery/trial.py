@@ -18,6 +18,8 @@ from tests.recovery.kit import IRREVERSIBLE
 from tests.recovery.ledger import Ledger
 
 EFFECTS = ("charge", "ship", "send")
+NO_CHECKPOINT = None
+"""LangGraph's state of a thread whose run has ended before its first checkpoint was written (durability "exit")."""
 SURFACED = frozenset({"unknown", "settlement", "decision"})
 
 Row = dict[str, Any]
@@ -58,10 +60,16 @@ class Moment:
 class Trials:
     """Where trials take place: one database, one ledger, one forking process. `expected` is a run without a kill."""
 
-    def __init__(self, url: str, folder: Path, forks: Forks, ledger: Ledger) -> None:
+    def __init__(
+        self, url: str, folder: Path, forks: Forks, ledger: Ledger, expected: Mapping[str, Any] | None = None
+    ) -> None:
         self.url, self.folder, self.forks, self.ledger = url, folder, forks, ledger
-        self.expected = self.trial().start("clean").ended()
-        forks.load(self.expected["modules"])
+        self.expected = expected or self._usual()
+
+    def _usual(self) -> Mapping[str, Any]:
+        ended = self.trial().start("clean").ended()
+        self.forks.load(ended["modules"])
+        return ended
 
     def trial(self) -> Trial:
         """A run of its own."""
@@ -73,13 +81,13 @@ class Trial:
 
     def __init__(self, trials: Trials, book: str) -> None:
         self.trials, self.book = trials, book
+        self.folder = trials.folder / book
 
     def start(self, name: str, **more: Any) -> Child:
         """A child that starts this run, or goes on with it."""
         place = self.trials
-        folder = place.folder / self.book
-        folder.mkdir(exist_ok=True)
-        return place.forks.start(Order(place.url, str(folder), self.book, place.ledger.port, name=name, **more))
+        self.folder.mkdir(exist_ok=True)
+        return place.forks.start(Order(place.url, str(self.folder), self.book, place.ledger.port, name=name, **more))
 
     def moment(self) -> Moment:
         """What is known now."""
@@ -92,13 +100,20 @@ class Trial:
             found = connection.execute("SELECT count(*) AS n FROM bookings WHERE book = %s", (self.book,)).fetchone()
         return Moment(rows, self.trials.ledger.calls(self.book), found["n"] if found else 0)
 
+    def run_id(self) -> str:
+        """The id of the run."""
+        with psycopg.connect(self.trials.url) as connection:
+            found = connection.execute("SELECT run_id FROM surestep.runs WHERE thread_id = %s", (self.book,)).fetchone()
+        assert found is not None
+        return str(found[0])
+
     def violations(self, before: Moment, ended: Mapping[str, Any]) -> list[str]:
         """What must not be, after the run was stopped at `before` and somebody has brought it to its end."""
         after, expected = self.moment(), self.trials.expected
         wrong = [
             f"{name} is {ended[name]!r}, without a stop it is {expected[name]!r}"
-            for name in ("status", "answer", "steps")
-            if ended[name] != expected[name]
+            for name in ("status", "answer", "steps", "state")
+            if ended[name] not in (expected[name], NO_CHECKPOINT if name == "state" else expected[name])
         ]
         return [*wrong, *_lost(before, after), *_repeated(before, after), *_counted(after), *_unasked(after)]
 
