@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from checkpoints.rows import Row
-from plans.errors import StaleOwner
+from plans.errors import StaleOwner, SurestepError
+
+Stored = Callable[[], Awaitable[str]]
+"""Makes a body durable, and gives what stands for it in its row."""
 
 RUN_ROWS = 64
 """Rows of one run that may be unaccepted; the next one waits. So much of a run can be lost in a crash, no more."""
 
 ALL_ROWS = 2_048
-"""Rows of all runs that may be unaccepted: with artifacts of at most 16 KiB some 32 MiB, however slow the disk is."""
+"""Rows of all runs that may be unaccepted: bodies and artifacts are at most 16 KiB each, so some 64 MiB
+at the very most, however slow the disk is."""
 
 BATCH_ROWS = 64
 """Rows of one commit. So many are sent at once, however long they might linger."""
@@ -84,11 +88,14 @@ class Backlog:
         self._progress = asyncio.Event()
         self._closed: Exception | None = None
 
-    async def put(self, row: Row, body: str, *, linger_s: float = 0.0) -> asyncio.Future[None]:
+    async def put(
+        self, row: Row, body: str, *, linger_s: float = 0.0, stored: Stored | None = None
+    ) -> asyncio.Future[None]:
         """Queue a row, as soon as there is room; raises what made an earlier row of the same owner fail.
 
         Rows of one run enter in the order of the calls, so that what is stored is always a beginning of them. The row
-        may be held back for `linger_s`, but never longer than LONGEST_LINGER_S.
+        may be held back for `linger_s`, but never longer than LONGEST_LINGER_S. With `stored` the row enters only when
+        that has made the body durable, with what it gives for a body; when it fails, so do the owner's later rows.
         """
         tail = self._tail(row)
         async with tail.turn:
@@ -97,12 +104,22 @@ class Backlog:
             tail.check()
             if self._closed is not None:
                 raise _again(self._closed)
+            if stored is not None:
+                body = await self._stored(stored, tail)
             due = asyncio.get_running_loop().time() + min(linger_s, LONGEST_LINGER_S)
             entry = Entry(row, body, tail, due if linger_s else 0.0)
             tail.submitted += 1
             self._entries.append(entry)
             self._send_by(entry.due)
         return entry.future
+
+    @staticmethod
+    async def _stored(stored: Stored, tail: Tail) -> str:
+        try:
+            return await stored()
+        except SurestepError as error:
+            tail.failure = error
+            raise
 
     async def filled(self) -> None:
         """Returns when there is a row that has to be written."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from checkpoints.background import stop
 from checkpoints.backlog import BATCH_ROWS, Backlog, Entry, stale
+from checkpoints.bodies import Store, by_reference, is_large, whole
 from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.explain import unreachable
@@ -46,10 +48,13 @@ class Journal:
       and once one is refused its owner's later rows are refused too, and those that wait are not even sent. Other runs
       in the batch are not touched.
     - Rule 4: the statement that checks the fence also reads the lease's cancel flag.
+    - Rule 7: a body of more than 16 KiB is an artifact, durable before its row is queued, and the row names it.
     """
 
-    def __init__(self, database: Database, *, give_up_s: float = GIVE_UP_S) -> None:
+    def __init__(self, database: Database, bodies: Store | None = None, *, give_up_s: float = GIVE_UP_S) -> None:
+        """`bodies` keeps those that are too large for a row; without it every body stands in its row."""
         self._database = database
+        self._bodies = bodies
         self._give_up_s = give_up_s
         self._backlog = Backlog()
         self._cancelled: set[str] = set()
@@ -88,7 +93,10 @@ class Journal:
             raise RuntimeError("this journal is closed: rows can be submitted only within its `async with`")
         if self._writer.get_loop() is not asyncio.get_running_loop():
             raise RuntimeError("this journal belongs to another event loop; open one journal per loop")
-        return await self._backlog.put(row, body_text(row), linger_s=linger_s)
+        text, stored = body_text(row), None
+        if self._bodies is not None and is_large(text):
+            stored = partial(by_reference, self._bodies, row.run_id, text)
+        return await self._backlog.put(row, text, linger_s=linger_s, stored=stored)
 
     async def append(self, row: Row) -> None:
         """Submit a row and return when it is accepted."""
@@ -99,8 +107,11 @@ class Journal:
         await self._backlog.flush(run_id)
 
     async def read(self, run_id: str) -> list[Row]:
-        """All rows of a run in the order they were written: by fence, then by number."""
-        return [row_from(record) for record in await self._database.fetch(QUERIES["read_journal"], (run_id,))]
+        """All rows of a run in the order they were written, by fence, then by number, each with its whole body.
+
+        ArtifactMissing if a body that was too large for its row is gone."""
+        found = await self._database.fetch(QUERIES["read_journal"], (run_id,))
+        return [await whole(self._bodies, row_from(record)) for record in found]
 
     async def find(self, run_id: str, fence: int, n: int) -> Row | None:
         """One row, looked for after every transaction that held the lease row has ended (rule 9).
@@ -110,7 +121,7 @@ class Journal:
         """
         await self._database.fetch(QUERIES["lock_lease"], (run_id,))
         found = await self._database.fetch(QUERIES["find_row"], (run_id, fence, n))
-        return row_from(found[0]) if found else None
+        return await whole(self._bodies, row_from(found[0])) if found else None
 
     def statement_for(self, row: Row) -> tuple[str, dict[str, Any]]:
         """The statement that stores this one row and its artifact inside a transaction of somebody else (rule 9).

@@ -170,17 +170,17 @@ async def open_engine(
         breakers = PostgresBreakers(database, monotonic=clock.monotonic)
         settings = PostgresSettings(database, monotonic=clock.monotonic)
         ports = Ports(breakers, settings, PostgresCache(database), clock=clock)
-        artifacts_url = options.artifacts_url or str(options.folder / "artifacts")
+        artifacts = ArtifactStore(database, options.artifacts_url or str(options.folder / "artifacts"))
         engine = Engine(
             options=options,
             database=database,
-            journal=await stack.enter_async_context(Journal(database)),
+            journal=await stack.enter_async_context(Journal(database, artifacts)),
             leases=await stack.enter_async_context(
                 Leases(database, length_s=options.lease_s, monotonic=clock.monotonic)
             ),
             runs=Runs(database),
             approvals=Approvals(database),
-            artifacts=ArtifactStore(database, artifacts_url),
+            artifacts=artifacts,
             connections=await stack.enter_async_context(Connections(database, options.connections)),
             registry=registry,
             ports=ports,

@@ -11,6 +11,7 @@ import pytest
 
 from checkpoints.backlog import LONGEST_LINGER_S
 from nodes.calling import _check_foundation
+from nodes.fold import fold_journal
 from plans.errors import StaleOwner, StorageUnavailable
 from tests.checkpoints.scenes import backends_waiting_for_a_lock, locked, set_fence, until
 from tests.running import plan, running, step
@@ -139,3 +140,37 @@ async def test_an_effect_on_a_result_that_the_journal_does_not_know_is_a_bug(dat
             _check_foundation(session, last)
         session.known.add("look")
         _check_foundation(session, last)
+
+
+async def test_large_arguments_and_plans_are_kept_by_reference_and_read_back_whole(
+    database_url: str, tmp_path: Path
+) -> None:
+    """No row of the journal is large; yet a step in doubt has its 200 KB argument, and a plan all its steps."""
+    kit = Toolkit("kit")
+    got: list[int] = []
+
+    @kit.tool(effect="idempotent", risk="low")
+    async def keep(text: str, number: int) -> int:
+        """Keep a text."""
+        got.append(len(text))
+        return number
+
+    steps = [step(f"keep{n}", "keep", args={"text": "${inputs.text}", "number": n}) for n in range(2)]
+    many = [step(f"s{n}", "keep", args={"text": "x" * 300, "number": n}, when="`false`") for n in range(60)]
+    async with running(database_url, tmp_path, [kit]) as agent:
+        drive = agent.run(plan=plan(*steps, *many), inputs={"text": "y" * 200_000}, limits={"max_steps": 100})
+        result = await drive
+        sizes = await agent.engine.database.fetch(
+            "SELECT kind, max(pg_column_size(body))::int AS size, max(length(body::text)) AS length"
+            " FROM surestep.journal GROUP BY kind"
+        )
+    assert (result.status, got) == ("done", [200_000, 200_000])
+    assert {each["kind"] for each in sizes} >= {"run", "plan", "intent", "outcome"}
+    assert max(each["length"] for each in sizes) <= 16 * 1024
+    async with running(database_url, tmp_path, [kit]) as another:
+        rows = await another.engine.journal.read(result.run_id)
+        until_intent = rows[: next(n for n, row in enumerate(rows) if row.kind == "intent") + 1]
+        doubted = fold_journal(until_intent).steps[until_intent[-1].step_id or ""].in_doubt
+        assert doubted is not None
+        assert doubted["args"]["text"] == "y" * 200_000
+        assert len((await another.show(result.thread_id)).steps) == 62
