@@ -17,9 +17,109 @@ SELECT pg_try_advisory_xact_lock(7283119002645831);
 
 -- ---------------------------------------------------------------- saver
 
+-- name: save_checkpoints
+-- Rule 5: the lease rows are locked first, in the journal's order, and each save is judged by what they say then. A fence
+-- counts whoever owns the lease now, or nobody: LangGraph saves the last checkpoint of a drive when the run has been let
+-- go. Of several runs of a thread only the latest that was ever driven may write.
+WITH op AS (
+    SELECT * FROM unnest(
+        %(thread_id)b::text[], %(namespace)b::text[], %(onto)b::text[], %(run_id)b::text[], %(fence)s::bigint[],
+        %(only_onto_newest)s::boolean[]
+    ) WITH ORDINALITY AS o (thread_id, namespace, onto, run_id, fence, only_onto_newest, op)
+), held AS MATERIALIZED (
+    SELECT l.run_id, l.fence, CASE WHEN l.expires_at > clock_timestamp() THEN l.owner END AS owner
+    FROM surestep.leases l
+    WHERE l.run_id = ANY (ARRAY(
+        SELECT run_id FROM op WHERE run_id IS NOT NULL
+        UNION
+        SELECT r.run_id FROM op JOIN surestep.runs r USING (thread_id) WHERE op.run_id IS NULL
+    ))
+    ORDER BY l.run_id FOR SHARE
+), judged AS MATERIALIZED (
+    SELECT op.op, op.thread_id, op.namespace, living.run_id AS owned_run, living.owner,
+        CASE
+            WHEN op.run_id IS NULL AND living.run_id IS NOT NULL THEN 'busy'
+            WHEN op.run_id IS NOT NULL AND (
+                held.run_id IS NULL OR EXISTS (
+                    SELECT FROM surestep.runs own JOIN surestep.runs later USING (thread_id)
+                    JOIN surestep.leases lease ON lease.run_id = later.run_id
+                    WHERE own.run_id = op.run_id AND lease.fence > 0
+                        AND (later.created_at, later.run_id) > (own.created_at, own.run_id)
+                )
+            ) THEN 'stale'
+            WHEN op.only_onto_newest AND op.onto IS DISTINCT FROM (
+                SELECT max(c.checkpoint_id) FROM checkpoints c
+                WHERE c.thread_id = op.thread_id AND c.checkpoint_ns = op.namespace
+            ) THEN 'stale'
+            ELSE 'accepted'
+        END AS verdict
+    FROM op
+    LEFT JOIN held ON held.run_id = op.run_id AND held.fence = op.fence
+    LEFT JOIN LATERAL (
+        SELECT h.run_id, h.owner FROM held h JOIN surestep.runs r USING (run_id)
+        WHERE op.run_id IS NULL AND r.thread_id = op.thread_id AND h.owner IS NOT NULL LIMIT 1
+    ) living ON true
+), accepted AS MATERIALIZED (
+    SELECT op, thread_id, namespace FROM judged WHERE verdict = 'accepted'
+), puts AS (
+    INSERT INTO checkpoints (
+        thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata
+    )
+    SELECT thread_id, namespace, checkpoint_id, parent_id, checkpoint::jsonb, metadata::jsonb
+    FROM unnest(
+        %(put_op)s::bigint[], %(put_checkpoint_id)b::text[], %(put_parent_id)b::text[], %(put_checkpoint)b::text[],
+        %(put_metadata)b::text[]
+    ) AS p (op, checkpoint_id, parent_id, checkpoint, metadata) JOIN accepted USING (op)
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id)
+    DO UPDATE SET checkpoint = excluded.checkpoint, metadata = excluded.metadata
+), blobs AS (
+    INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+    SELECT thread_id, namespace, channel, version, type, blob
+    FROM unnest(
+        %(blob_op)s::bigint[], %(blob_channel)b::text[], %(blob_version)b::text[], %(blob_type)b::text[],
+        %(blob_blob)b::bytea[]
+    ) AS b (op, channel, version, type, blob) JOIN accepted USING (op)
+    ON CONFLICT DO NOTHING
+), first_writes AS (
+    INSERT INTO checkpoint_writes (
+        thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
+    )
+    SELECT thread_id, namespace, checkpoint_id, task_id, task_path, idx, channel, type, blob
+    FROM unnest(
+        %(first_op)s::bigint[], %(first_checkpoint_id)b::text[], %(first_task_id)b::text[],
+        %(first_task_path)b::text[], %(first_idx)s::integer[], %(first_channel)b::text[], %(first_type)b::text[],
+        %(first_blob)b::bytea[]
+    ) AS w (op, checkpoint_id, task_id, task_path, idx, channel, type, blob) JOIN accepted USING (op)
+    ON CONFLICT DO NOTHING
+), last_writes AS (
+    INSERT INTO checkpoint_writes (
+        thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
+    )
+    SELECT thread_id, namespace, checkpoint_id, task_id, task_path, idx, channel, type, blob
+    FROM unnest(
+        %(last_op)s::bigint[], %(last_checkpoint_id)b::text[], %(last_task_id)b::text[],
+        %(last_task_path)b::text[], %(last_idx)s::integer[], %(last_channel)b::text[], %(last_type)b::text[],
+        %(last_blob)b::bytea[]
+    ) AS w (op, checkpoint_id, task_id, task_path, idx, channel, type, blob) JOIN accepted USING (op)
+    ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx)
+    DO UPDATE SET channel = excluded.channel, type = excluded.type, blob = excluded.blob
+)
+SELECT verdict, owner, owned_run FROM judged ORDER BY op;
+
+-- name: lock_threads
+-- Of everyone who has a run on these threads: saves that are on their way end first, later ones see what follows here.
+SELECT FROM surestep.leases
+WHERE run_id = ANY (ARRAY(SELECT run_id FROM surestep.runs WHERE thread_id = ANY (%(thread_ids)s::text[])))
+ORDER BY run_id FOR NO KEY UPDATE;
+
 -- name: copy_thread
 -- One statement sees one moment: nothing that is saved meanwhile is copied by half.
-WITH heads AS (
+WITH busy AS MATERIALIZED (
+    SELECT r.thread_id, l.run_id, l.owner FROM surestep.runs r JOIN surestep.leases l USING (run_id)
+    WHERE r.thread_id = ANY (%(thread_ids)s::text[]) AND l.owner IS NOT NULL AND l.expires_at > clock_timestamp()
+        AND (l.run_id, l.fence) NOT IN (SELECT * FROM unnest(%(own_runs)s::text[], %(own_fences)s::bigint[]))
+    LIMIT 1
+), heads AS (
     INSERT INTO checkpoints (
         thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata
     )
@@ -27,25 +127,61 @@ WITH heads AS (
         %(target)s, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint,
         CASE WHEN metadata ? 'thread_id' THEN metadata || jsonb_build_object('thread_id', %(target)s::text)
             ELSE metadata END
-    FROM checkpoints WHERE thread_id = %(source)s
+    FROM checkpoints WHERE thread_id = %(source)s AND NOT EXISTS (SELECT FROM busy)
     ON CONFLICT DO NOTHING
 ), blobs AS (
     INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
     SELECT %(target)s, checkpoint_ns, channel, version, type, blob
-    FROM checkpoint_blobs WHERE thread_id = %(source)s
+    FROM checkpoint_blobs WHERE thread_id = %(source)s AND NOT EXISTS (SELECT FROM busy)
+    ON CONFLICT DO NOTHING
+), writes AS (
+    INSERT INTO checkpoint_writes (
+        thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
+    )
+    SELECT %(target)s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
+    FROM checkpoint_writes WHERE thread_id = %(source)s AND NOT EXISTS (SELECT FROM busy)
     ON CONFLICT DO NOTHING
 )
-INSERT INTO checkpoint_writes (
-    thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
+SELECT * FROM busy;
+
+-- name: delete_threads
+WITH busy AS MATERIALIZED (
+    SELECT r.thread_id, l.run_id, l.owner FROM surestep.runs r JOIN surestep.leases l USING (run_id)
+    WHERE r.thread_id = ANY (%(thread_ids)s::text[]) AND l.owner IS NOT NULL AND l.expires_at > clock_timestamp()
+        AND (l.run_id, l.fence) NOT IN (SELECT * FROM unnest(%(own_runs)s::text[], %(own_fences)s::bigint[]))
+    LIMIT 1
+), heads AS (
+    DELETE FROM checkpoints WHERE thread_id = ANY (%(thread_ids)s::text[]) AND NOT EXISTS (SELECT FROM busy)
+), blobs AS (
+    DELETE FROM checkpoint_blobs WHERE thread_id = ANY (%(thread_ids)s::text[]) AND NOT EXISTS (SELECT FROM busy)
+), writes AS (
+    DELETE FROM checkpoint_writes WHERE thread_id = ANY (%(thread_ids)s::text[]) AND NOT EXISTS (SELECT FROM busy)
 )
-SELECT %(target)s, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob
-FROM checkpoint_writes WHERE thread_id = %(source)s
-ON CONFLICT DO NOTHING;
+SELECT * FROM busy;
+
+-- name: driven_by_others
+WITH busy AS MATERIALIZED (
+    SELECT r.thread_id, l.run_id, l.owner FROM surestep.runs r JOIN surestep.leases l USING (run_id)
+    WHERE r.thread_id = ANY (%(thread_ids)s::text[]) AND l.owner IS NOT NULL AND l.expires_at > clock_timestamp()
+        AND (l.run_id, l.fence) NOT IN (SELECT * FROM unnest(%(own_runs)s::text[], %(own_fences)s::bigint[]))
+    LIMIT 1
+)
+SELECT * FROM busy;
+
+-- name: threads_of_runs
+SELECT DISTINCT thread_id FROM checkpoints WHERE metadata ->> 'run_id' = ANY (%(run_ids)s);
 
 -- name: delete_checkpoints_of_runs
 -- A blob goes with the last checkpoint that refers to it.
-WITH gone AS (
-    DELETE FROM checkpoints WHERE metadata ->> 'run_id' = ANY(%(run_ids)s)
+WITH busy AS MATERIALIZED (
+    SELECT r.thread_id, l.run_id, l.owner FROM surestep.runs r JOIN surestep.leases l USING (run_id)
+    WHERE r.thread_id = ANY (%(thread_ids)s::text[]) AND l.owner IS NOT NULL AND l.expires_at > clock_timestamp()
+        AND (l.run_id, l.fence) NOT IN (SELECT * FROM unnest(%(own_runs)s::text[], %(own_fences)s::bigint[]))
+    LIMIT 1
+), gone AS (
+    DELETE FROM checkpoints
+    WHERE thread_id = ANY (%(thread_ids)s::text[]) AND metadata ->> 'run_id' = ANY (%(run_ids)s)
+        AND NOT EXISTS (SELECT FROM busy)
     RETURNING thread_id, checkpoint_ns, checkpoint_id, checkpoint -> 'channel_versions' AS versions
 ), gone_writes AS (
     DELETE FROM checkpoint_writes w USING gone g
@@ -58,9 +194,11 @@ WITH gone AS (
     FROM checkpoints c CROSS JOIN LATERAL jsonb_each_text(c.checkpoint -> 'channel_versions') v
     WHERE c.thread_id IN (SELECT thread_id FROM gone)
         AND (c.metadata ->> 'run_id' = ANY(%(run_ids)s)) IS NOT TRUE
+), unused_blobs AS (
+    DELETE FROM checkpoint_blobs b USING unused u
+    WHERE (b.thread_id, b.checkpoint_ns, b.channel, b.version) = (u.thread_id, u.checkpoint_ns, u.channel, u.version)
 )
-DELETE FROM checkpoint_blobs b USING unused u
-WHERE (b.thread_id, b.checkpoint_ns, b.channel, b.version) = (u.thread_id, u.checkpoint_ns, u.channel, u.version);
+SELECT * FROM busy;
 
 -- ---------------------------------------------------------------- artifacts
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.queries import QUERIES
+from plans.errors import RunBusy
 
 HOT_S = 3600.0
 """How long after its last run a thread keeps the history of its checkpoints."""
@@ -43,7 +44,7 @@ async def _keep_latest(database: Database, older_than_s: float) -> int:
     for row in found:
         try:
             await saver.aprune([row["thread_id"]], strategy="keep_latest")
-        except (SerializationFailure, DeadlockDetected):
+        except (SerializationFailure, DeadlockDetected, RunBusy):
             continue
         reached("archive.thread_trimmed")
         trimmed += 1

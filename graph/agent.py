@@ -111,4 +111,5 @@ async def open_agent(
         async def same() -> Engine:
             return engine
 
-        yield Agent(engine, build(same).compile(checkpointer=saver_for(engine), name="surestep"))
+        async with saver_for(engine) as saver:
+            yield Agent(engine, build(same).compile(checkpointer=saver, name="surestep"))

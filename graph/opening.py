@@ -53,5 +53,5 @@ async def engine_from(settings: Settings, toolkits: Sequence[Toolkit] | None = N
 
 
 def saver_for(engine: Engine) -> PostgresSaver:
-    """LangGraph's checkpoints in the engine's own database."""
-    return PostgresSaver(engine.database)
+    """LangGraph's checkpoints in the engine's own database; to be entered by `async with`."""
+    return PostgresSaver(engine.database, fences=engine.fences)

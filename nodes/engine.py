@@ -15,6 +15,7 @@ from checkpoints.archive_reading import ArchiveReader
 from checkpoints.artifacts import ArtifactStore
 from checkpoints.connections import Connections
 from checkpoints.database import Database, open_database
+from checkpoints.fences import Fences, fences_of
 from checkpoints.journal import Journal
 from checkpoints.leases import LEASE_S, Leases
 from checkpoints.runs import RunRecord, Runs
@@ -26,6 +27,7 @@ from nodes.archived import Archived
 from nodes.models import Model
 from nodes.session import Session
 from nodes.state import RunHead
+from nodes.taking import take_run
 from nodes.templates import Template
 from plans.errors import UnknownThread
 from plans.limits import Limits
@@ -66,6 +68,7 @@ class Engine:
     connections: Connections
     registry: Registry
     ports: Ports
+    fences: Fences = field(default_factory=Fences)
     templates: Sequence[Template] = ()
     planner: Model | None = None
     small: Model | None = None
@@ -113,7 +116,7 @@ class Engine:
 
     async def _opened(self, run_id: str) -> Session:
         try:
-            return await Session.open(self, run_id)
+            return await take_run(self, run_id)
         except UnknownThread:
             if (stone := await self.tombstones.of_run(run_id)) is not None:
                 raise Archived(stone) from None
@@ -184,6 +187,7 @@ async def open_engine(
             connections=await stack.enter_async_context(Connections(database, options.connections)),
             registry=registry,
             ports=ports,
+            fences=fences_of(database.url),
             templates=templates,
             planner=planner,
             small=small or planner,

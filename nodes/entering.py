@@ -56,7 +56,7 @@ def in_session(node: Node, engines: EngineSource) -> Entered:
             await _reopen(session, engine.limits.pop(session.head_run_id, None))
         fresh: dict[str, Any] = _fresh(state, session.head) if entry(state) == "new_goal" else {}
         seen = cast("AgentState", {**state, **fresh})
-        return await _driven(engine, session, lambda: node(seen, session), seen, fresh)
+        return await _driven(engine, session, lambda: node(seen, session), seen, fresh, last=node.__name__ == "finish")
 
     run.__name__ = node.__name__
     return run
@@ -83,7 +83,11 @@ async def _driven(
     work: Callable[[], Awaitable[dict[str, Any]]],
     state: AgentState,
     fresh: Mapping[str, Any],
+    *,
+    last: bool = False,
 ) -> dict[str, Any]:
+    """Do the node's work, and see to the session. It lives from a drive's first node to its last: checkpoints between
+    them are saved under its fence."""
     run_id = session.head_run_id
     try:
         update = {**fresh, **await work()}
@@ -94,7 +98,7 @@ async def _driven(
         with suppress(SurestepError):  # what went wrong first is what is told
             await engine.close_session(run_id)
         raise
-    if update.get("edge") == "human_interrupt" or session.fold.finished is not None:
+    if last or update.get("edge") == "human_interrupt":
         await engine.close_session(run_id)
     return update
 

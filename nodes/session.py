@@ -12,13 +12,10 @@ from checkpoints.artifacts import INLINE_BYTES, Artifact
 from checkpoints.crash_points import reached
 from checkpoints.journal import Row
 from checkpoints.leases import Lease
-from nodes.doubt import leave_alone
 from nodes.events import Event
-from nodes.fold import RunFold, fold_journal
-from nodes.reopening import look_again
+from nodes.fold import RunFold
 from nodes.state import STATE_VERSION, RunHead, RunStatus
 from nodes.step_run import Output
-from nodes.versions import JOURNAL_VERSION
 from plans.errors import SurestepError
 from plans.plan import Plan, Step
 from plans.values import JSON
@@ -70,29 +67,6 @@ class Session:
     _elements: dict[str, tuple[Step, list[JSON]]] = field(default_factory=dict)
     _status: RunStatus | None = None
     _let_go: bool = False
-
-    @classmethod
-    async def open(cls, engine: Engine, run_id: str) -> Session:
-        """Take the run's lease, then read what has happened. Raises RunBusy, or UnknownThread for no such run."""
-        lease = await engine.leases.acquire(run_id, engine.owner)
-        try:
-            rows = await engine.journal.read(run_id)
-            picture = fold_journal(rows)
-            known = {unit for unit in picture.steps if picture.is_over(unit)}
-            session = cls(engine, lease, picture, began=engine.clock.monotonic(), known=known)
-            if picture.head is None:
-                record = await engine.runs.get(run_id)
-                if record is None:
-                    raise SurestepError(f"the run {run_id} has no stored request; start the goal again")
-                await session.record("run", body={"head": record.input, "journal_version": JOURNAL_VERSION})
-                session._status = record.status
-            else:
-                await leave_alone(session)
-                await look_again(session, rows)
-        except BaseException:
-            await engine.leases.release(lease)
-            raise
-        return session
 
     @property
     def head(self) -> RunHead:
@@ -269,10 +243,13 @@ class Session:
         return {name: value for name, value in now.items() if state.get(name) != value}
 
     async def set_status(self, status: RunStatus, summary: Mapping[str, Any] | None = None) -> None:
-        """Write the run's status where it can be listed, never before the journal says so; refused if the lease was
-        lost."""
+        """Write the run's status where it can be listed, after the journal says so. Raises StaleOwner."""
         await self.flush()
         await self.engine.runs.set_status(self.head_run_id, self.lease.fence, status, dict(summary or {}))
+
+    def stood(self, status: RunStatus) -> None:
+        """What the run's stored status was when this drive began."""
+        self._status = status
 
     async def stands(self, status: RunStatus) -> None:
         """Write the run's status if it is another than before."""
@@ -297,4 +274,5 @@ class Session:
             await self.flush()
         finally:
             self.engine.journal.forget(self.head_run_id)
+            self.engine.fences.let_go(self.head.thread_id, self.head_run_id, self.lease.fence)
             await self.engine.leases.release(self.lease)

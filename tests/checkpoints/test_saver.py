@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,22 @@ from nodes.state import CHECKPOINTED
 from plans.errors import VersionTooNew
 from plans.limits import Limits
 from tests.checkpoints.runs_table import add_run
+from tests.checkpoints.scenes import blocked
+
+
+@pytest.fixture
+async def saver(database: Database) -> AsyncIterator[PostgresSaver]:
+    """An open saver."""
+    async with PostgresSaver(database) as opened:
+        yield opened
 
 
 async def test_the_saver_passes_langgraphs_conformance_suite(database: Database) -> None:
     """Every capability LangGraph and its server ask of a saver is there and behaves: eight of eight."""
 
     async def saver() -> AsyncGenerator[BaseCheckpointSaver[Any], None]:
-        yield PostgresSaver(database)
+        async with PostgresSaver(database) as opened:
+            yield opened
 
     report = await validate(RegisteredCheckpointer("PostgresSaver", saver))
     results = {name: (result.passed, result.failures) for name, result in report.results.items()}
@@ -39,33 +48,32 @@ async def test_the_saver_passes_langgraphs_conformance_suite(database: Database)
     assert len(results) == 8
 
 
-async def test_a_save_that_waits_does_not_hold_up_the_saves_of_other_threads(database: Database) -> None:
-    """Loads and saves of different threads share no lock: one that is stuck in the database blocks itself only."""
-    saver = PostgresSaver(database)
-    stuck = _checkpoint("stuck")
-    await saver.aput(_config("stuck"), stuck, {}, {})
-    async with database.pool.connection() as connection, connection.transaction():
-        await connection.execute("SELECT 1 FROM checkpoints WHERE thread_id = 'stuck' FOR UPDATE")
-        waiting = asyncio.create_task(saver.aput(_config("stuck"), stuck, {}, {}))
-        await asyncio.sleep(0.05)
-        await asyncio.wait_for(saver.aput(_config("free"), _checkpoint("free"), {}, {}), timeout=5)
-        assert await asyncio.wait_for(saver.aget_tuple(_config("free")), timeout=5) is not None
-        assert not waiting.done()
-    await asyncio.wait_for(waiting, timeout=5)
+async def test_a_load_does_not_wait_for_a_save_that_is_stuck(database: Database) -> None:
+    """Loads and saves share no lock: a save that waits in the database holds up saves, and no load."""
+    async with PostgresSaver(database) as saver:
+        stuck = _checkpoint("stuck")
+        await saver.aput(_config("stuck"), stuck, {}, {})
+        async with database.pool.connection() as connection, connection.transaction():
+            await connection.execute("SELECT 1 FROM checkpoints WHERE thread_id = 'stuck' FOR UPDATE")
+            waiting = asyncio.create_task(saver.aput(_config("stuck"), stuck, {}, {}))
+            await blocked(database)
+            assert await asyncio.wait_for(saver.aget_tuple(_config("stuck")), timeout=5) is not None
+            assert not waiting.done()
+        await asyncio.wait_for(waiting, timeout=5)
 
 
-async def test_a_checkpoint_is_saved_whole_or_not_at_all(database: Database) -> None:
+async def test_a_checkpoint_is_saved_whole_or_not_at_all(database: Database, saver: PostgresSaver) -> None:
     """Values and the checkpoint that names them commit together: a save that fails leaves nothing behind."""
-    saver = PostgresSaver(database)
     checkpoint = _checkpoint("x", values={"plan": ["a"], "note": "nul\x00"})
     with pytest.raises(Exception, match="Unicode"):
         await saver.aput(_config("x"), checkpoint, {}, {"plan": "1"})
     assert await database.fetch("SELECT * FROM checkpoint_blobs") == []
 
 
-async def test_deleting_a_run_keeps_the_values_that_other_runs_still_use(database: Database) -> None:
+async def test_deleting_a_run_keeps_the_values_that_other_runs_still_use(
+    database: Database, saver: PostgresSaver
+) -> None:
     """Only what no kept checkpoint refers to goes with a run that is rolled back."""
-    saver = PostgresSaver(database)
     first = _checkpoint("t", values={"plan": ["kept"]}, versions={"plan": "1"})
     kept = await saver.aput(_config("t"), first, {"run_id": "one"}, {"plan": "1"})
     second = _checkpoint("t", values={"plan": ["kept"], "more": ["gone"]}, versions={"plan": "1", "more": "2"})
@@ -79,9 +87,10 @@ async def test_deleting_a_run_keeps_the_values_that_other_runs_still_use(databas
     assert loaded.checkpoint["channel_values"] == {"plan": ["kept"]}
 
 
-async def test_a_copied_thread_reads_like_its_source_and_lives_on_its_own(database: Database) -> None:
+async def test_a_copied_thread_reads_like_its_source_and_lives_on_its_own(
+    database: Database, saver: PostgresSaver
+) -> None:
     """A copy carries values and metadata under its own name, and deleting the source leaves it whole."""
-    saver = PostgresSaver(database)
     checkpoint = _checkpoint("a", values={"plan": ["v"]}, versions={"plan": "1"})
     stored = await saver.aput(_config("a"), checkpoint, {"thread_id": "a"}, {"plan": "1"})  # type: ignore[typeddict-unknown-key]  # the server adds it
     await saver.aput_writes(stored, [("plan", ["next"])], "task")

@@ -159,7 +159,8 @@ async def _agent(order: Order) -> AsyncIterator[Agent]:
         async def same() -> Engine:
             return engine
 
-        yield Agent(engine, build(same).compile(checkpointer=saver_for(engine), name="surestep"))
+        async with saver_for(engine) as saver:
+            yield Agent(engine, build(same).compile(checkpointer=saver, name="surestep"))
 
 
 async def _drive(order: Order) -> tuple[RunResult, str | None]:
