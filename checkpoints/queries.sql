@@ -357,12 +357,15 @@ SELECT owner, pg_notify('surestep_cancel', run_id) FROM asked;
 -- ---------------------------------------------------------------- runs
 
 -- name: create_run
-WITH created AS (
+-- A thread has one open run: where it has one, nothing is stored.
+WITH thread AS MATERIALIZED (
+    SELECT surestep.open_run(%(thread_id)s) AS open_run
+), created AS (
     INSERT INTO surestep.runs (run_id, thread_id, tenant, request_id, goal, input, input_sha256, status, summary)
-    VALUES (
+    SELECT
         %(run_id)s, %(thread_id)s, %(tenant)s, %(request_id)s, %(goal)s, %(input)s::jsonb, %(input_sha256)s, %(status)s,
         %(summary)s::jsonb
-    )
+    FROM thread WHERE open_run IS NULL
     ON CONFLICT (tenant, request_id) DO NOTHING
     RETURNING *
 ), leased AS (

@@ -23,6 +23,10 @@ ENDED = frozenset({"done", "failed", "cancelled", "limited"})
 """Statuses in which a run has ended; a limited one may begin again, by a person with a higher limit."""
 
 
+OPEN: frozenset[RunStatus] = frozenset({"running", "paused", "limited"})
+"""Statuses of a run that may go on. A thread has at most one such run."""
+
+
 class RunRecord(BaseModel):
     """A run as the table has it. Times are the database's; an empty `input_sha256` is filled in by `Runs.create`.
 
@@ -57,7 +61,7 @@ class Runs:
 
         Where the tenant's `request_id` is known and its input is the same, that first run is given back and nothing is
         stored, however many callers come at once (rule 16), also long after it was archived. With other input, or when
-        that run was erased, it is a UsageError.
+        that run was erased, or when the thread has another run that has not ended, it is a UsageError.
         """
         digest = record.input_sha256 or sha256_of({"goal": record.goal, "input": record.input})
         stored = record.model_dump(include={"run_id", "thread_id", "tenant", "request_id", "goal", "status"})
@@ -80,6 +84,13 @@ class Runs:
         """The archived run of a request that has no row any more. Raises UsageError when it was erased."""
         stone = await self._tombstones.of_request(record.request_id, record.tenant)
         if stone is None:
+            latest = await self.latest(record.thread_id)
+            if latest is not None and latest.status in OPEN:
+                raise UsageError(
+                    f"thread {record.thread_id!r} has a run that is not finished ({latest.run_id}, {latest.status}). "
+                    f"Go on with it by `surestep resume {record.thread_id}`, end it by `surestep cancel "
+                    f"{record.thread_id}`, or use another thread"
+                )
             raise UsageError(f"the request {record.request_id!r} was erased while it was made; make it again")
         if stone.erased_at is not None:
             raise UsageError(

@@ -13,9 +13,11 @@ from plans.values import canonical
 from tests.checkpoints.scenes import add_run, owned_run
 
 
-def a_record(run_id: str, *, request_id: str = "q1", goal: str = "find order A1", tenant: str = "") -> RunRecord:
+def a_record(
+    run_id: str, *, request_id: str = "q1", goal: str = "find order A1", tenant: str = "", thread_id: str = "t1"
+) -> RunRecord:
     """A request for a run."""
-    return RunRecord(run_id=run_id, thread_id="t1", request_id=request_id, goal=goal, tenant=tenant)
+    return RunRecord(run_id=run_id, thread_id=thread_id, request_id=request_id, goal=goal, tenant=tenant)
 
 
 async def test_the_same_request_many_times_at_once_is_one_run(database: Database) -> None:
@@ -23,7 +25,10 @@ async def test_the_same_request_many_times_at_once_is_one_run(database: Database
     runs = Runs(database)
     for round_ in range(5):
         records = await asyncio.gather(
-            *(runs.create(a_record(f"r{round_}.{i}", request_id=f"q{round_}")) for i in range(20))
+            *(
+                runs.create(a_record(f"r{round_}.{i}", request_id=f"q{round_}", thread_id=f"t{round_}"))
+                for i in range(20)
+            )
         )
         assert len({record.run_id for record in records}) == 1
     assert len(await runs.list()) == 5
@@ -40,10 +45,34 @@ async def test_the_same_request_with_another_input_is_refused(database: Database
         await runs.create(a_record("r2", goal="refund order A1"))
     with pytest.raises(UsageError, match="was already made"):
         await runs.create(a_record("r2").model_copy(update={"input": {"orders": 1}}))
-    other = await runs.create(a_record("r2", goal="refund order A1", tenant="another"))
+    other = await runs.create(a_record("r2", goal="refund order A1", tenant="another", thread_id="t2"))
     assert other.run_id == "r2"
     assert await runs.by_request("q1", "another") == other
     assert await runs.by_request("q2") is None
+
+
+async def test_of_requests_that_come_to_one_thread_at_once_one_begins(database: Database) -> None:
+    """Nineteen of twenty are told which run the thread has; nothing of them is stored, and its end makes room."""
+    runs = Runs(database)
+    for round_ in range(5):
+        records = [a_record(f"r{round_}.{i}", request_id=f"q{round_}.{i}") for i in range(20)]
+        answers = await asyncio.gather(*(runs.create(record) for record in records), return_exceptions=True)
+        [stored] = [answer for answer in answers if isinstance(answer, RunRecord)]
+        assert len(await runs.list()) == round_ + 1
+        refusals = [answer for answer in answers if isinstance(answer, UsageError)]
+        assert len(refusals) == 19
+        assert all(f"({stored.run_id}, running)" in str(refusal) for refusal in refusals)
+        await database.execute("UPDATE surestep.runs SET status = 'failed'")
+
+
+@pytest.mark.parametrize("status", ["running", "paused", "limited"])
+async def test_an_open_run_keeps_its_thread(database: Database, status: RunStatus) -> None:
+    """Whatever may still go on is not run over by a new goal."""
+    runs = Runs(database)
+    await runs.create(a_record("r1"))
+    await database.execute("UPDATE surestep.runs SET status = %s", (status,))
+    with pytest.raises(UsageError, match=f"has a run that is not finished .r1, {status}"):
+        await runs.create(a_record("r2", request_id="q2"))
 
 
 async def test_a_run_is_read_back_as_it_was_stored(database: Database) -> None:
@@ -67,6 +96,7 @@ async def test_runs_are_listed_newest_first_and_a_thread_knows_its_last(database
     runs = Runs(database)
     for number in range(4):
         await runs.create(a_record(f"r{number}", request_id=f"q{number}"))
+        await database.execute("UPDATE surestep.runs SET status = 'done'")
     await add_run(database, "elsewhere")
     assert [record.run_id for record in await runs.list(3)] == ["elsewhere", "r3", "r2"]
     latest = await runs.latest("t1")

@@ -1,0 +1,101 @@
+"""The run that an input at the graph's own door begins, or has begun before: a request is one run."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from langchain_core.runnables import RunnableConfig
+
+from nodes.archived import Archived
+from nodes.engine import Engine, run_record
+from nodes.given import given_draft
+from nodes.ids import new_id
+from nodes.inbox import goal_text
+from nodes.inputs import declared_inputs
+from nodes.session import Session
+from nodes.state import OPEN, AgentState, Context, RunHead
+from plans.errors import InvalidInput, RunBusy
+from plans.goals import check_goal
+from plans.limits import Limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOOK_EVERY_S = 0.2
+"""How often it is looked whether a run that somebody else drives has ended, or has lost its driver."""
+
+
+async def begun(engine: Engine, state: AgentState, config: RunnableConfig, context: Context | None) -> Session:
+    """The run that this input begins. Sent again (a rescued job, a double click) it is the same run.
+
+    A run that is driven on another thread or by another worker is waited for, and gone on with if that one dies (rule
+    16). Raises Archived for one that is in the archive, InvalidInput, UsageError where the thread has an open run.
+    """
+    thread_id = thread_of(config) or new_id()
+    request_id = state.get("request_id") or _request_of(config)
+    known = await engine.runs.by_request(request_id)
+    if known is not None:
+        if known.archived is not None:
+            raise Archived(known.archived)
+        return await _once_free(engine, known.run_id, thread_id)
+    head = await _head(engine, state, thread_id, request_id, context)
+    if not state.get("request_id") and (lost := await _sent_before(engine, head)) is not None:
+        return await _once_free(engine, lost, thread_id)
+    return await engine.begin(head)
+
+
+async def _sent_before(engine: Engine, head: RunHead) -> str | None:
+    """The thread's open run, if it was begun by the same input: its process died before any checkpoint was written."""
+    latest = await engine.runs.latest(head.thread_id)
+    if latest is None or latest.status not in OPEN:
+        return None
+    return latest.run_id if latest.input_sha256 == run_record(head).input_sha256 else None
+
+
+async def _once_free(engine: Engine, run_id: str, thread_id: str) -> Session:
+    while True:
+        here = engine.sessions.get(run_id)
+        if here is None or thread_of(here.config or {}) in (None, thread_id):
+            with suppress(RunBusy):
+                return await engine.session(run_id)
+        await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def _head(engine: Engine, state: AgentState, thread_id: str, request_id: str, context: Context | None) -> RunHead:
+    inputs, files = await declared_inputs(state.get("inputs") or {}, engine.options.input_root)
+    goal, given = goal_text(state), state.get("plan")
+    if goal is None and given is None:
+        raise InvalidInput("there is no goal: send `goal`, or `messages` that end with a person's message")
+    draft = given_draft(given) if given is not None else None
+    return new_head(
+        thread_id=thread_id,
+        request_id=request_id,
+        goal=check_goal(goal or (draft.goal if draft else "")),
+        inputs=inputs,
+        files=files,
+        given_plan=draft,
+        limits=(context and context.limits) or Limits(),
+        approve=(context and context.approve) or "ask",
+        output=engine.options.output,
+    )
+
+
+def new_head(*, output: Path, **fields: Any) -> RunHead:
+    """A run's head under a new id; its files go into a folder of that name."""
+    run_id = new_id()
+    return RunHead(run_id=run_id, output_folder=str(output / run_id), **fields)
+
+
+def thread_of(config: RunnableConfig) -> str | None:
+    """The LangGraph thread of this invocation."""
+    found = config.get("configurable", {}).get("thread_id")
+    return None if found is None else str(found)
+
+
+def _request_of(config: RunnableConfig) -> str:
+    """The caller's own id for this invocation; a server that rescues a job sends it again."""
+    run_id = config.get("run_id") or (config.get("metadata") or {}).get("run_id")
+    return f"langgraph:{run_id}" if run_id else f"once:{uuid4().hex}"
