@@ -13,8 +13,8 @@ from graph.preview import check_plannable, preview
 from graph.result import PlanPreview, RunResult, RunSummary, result_of
 from graph.validation import Validation, validation
 from nodes.answers import check_decision, default_decision
+from nodes.beginning import new_head
 from nodes.engine import Engine, run_record
-from nodes.entering import new_head
 from nodes.fold import RunFold
 from nodes.given import given_draft
 from nodes.ids import new_id

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Protocol, cast
-from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.config import get_config
@@ -15,16 +13,13 @@ from langgraph.runtime import Runtime
 from checkpoints.crash_points import reached
 from nodes.approve import approve, ask
 from nodes.archived import Archived, stored_answer
+from nodes.beginning import begun
 from nodes.engine import Engine
-from nodes.given import given_draft
-from nodes.ids import new_id
-from nodes.inbox import entry, goal_text, taken
-from nodes.inputs import declared_inputs
+from nodes.inbox import entry, taken
 from nodes.session import Session
 from nodes.state import AgentState, Context, RunHead
 from nodes.versions import readable_state
-from plans.errors import InvalidInput, SurestepError
-from plans.goals import check_goal
+from plans.errors import SurestepError
 from plans.limits import Limits
 
 EngineSource = Callable[[], Awaitable[Engine]]
@@ -106,7 +101,7 @@ async def _driven(
 async def _session(engine: Engine, state: AgentState, config: RunnableConfig, runtime: Runtime[Context]) -> Session:
     head = state.get("run")
     if entry(state) == "new_goal" or head is None:
-        session = await _begun(engine, state, config, runtime.context)
+        session = await begun(engine, state, config, runtime.context)
     else:
         session = await engine.session(head.run_id)
     session.heard_by(runtime.stream_writer, config)
@@ -118,46 +113,6 @@ async def _reopen(session: Session, limits: Limits | None) -> None:
     finished = session.fold.finished
     if limits is not None or (finished is not None and finished["status"] == "limited"):
         await session.record("reopened", body={"limits": limits.model_dump() if limits else None})
-
-
-async def _begun(engine: Engine, state: AgentState, config: RunnableConfig, context: Context | None) -> Session:
-    """The run that this request begins. Sent again (a rescued job, a double click) it is the same run."""
-    thread_id = str(config.get("configurable", {}).get("thread_id") or new_id())
-    request_id = state.get("request_id") or _request_of(config)
-    known = await engine.runs.by_request(request_id)
-    if known is not None:
-        if known.archived is not None:
-            raise Archived(known.archived)
-        return await engine.session(known.run_id)
-    inputs, files = await declared_inputs(state.get("inputs") or {}, engine.options.input_root)
-    goal, given = goal_text(state), state.get("plan")
-    if goal is None and given is None:
-        raise InvalidInput("there is no goal: send `goal`, or `messages` that end with a person's message")
-    draft = given_draft(given) if given is not None else None
-    head = new_head(
-        thread_id=thread_id,
-        request_id=request_id,
-        goal=check_goal(goal or (draft.goal if draft else "")),
-        inputs=inputs,
-        files=files,
-        given_plan=draft,
-        limits=(context and context.limits) or Limits(),
-        approve=(context and context.approve) or "ask",
-        output=engine.options.output,
-    )
-    return await engine.begin(head)
-
-
-def new_head(*, output: Path, **fields: Any) -> RunHead:
-    """A run's head under a new id; its files go into a folder of that name."""
-    run_id = new_id()
-    return RunHead(run_id=run_id, output_folder=str(output / run_id), **fields)
-
-
-def _request_of(config: RunnableConfig) -> str:
-    """The caller's own id for this invocation; a server that rescues a job sends it again."""
-    run_id = config.get("run_id") or (config.get("metadata") or {}).get("run_id")
-    return f"langgraph:{run_id}" if run_id else f"once:{uuid4().hex}"
 
 
 def _fresh(state: AgentState, head: RunHead) -> dict[str, Any]:

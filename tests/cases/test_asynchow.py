@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nodes import schemas
+from nodes.beginning import new_head
 from nodes.engine import Engine
-from nodes.entering import new_head
 from nodes.execute import execute
 from nodes.given import given_draft
 from nodes.plan import plan

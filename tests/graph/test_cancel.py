@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from graph.gateway import Agent
+from nodes.beginning import new_head
 from nodes.engine import run_record
-from nodes.entering import new_head
 from nodes.events import Event
 from nodes.observe import observe
 from plans.errors import RunBusy, UnknownThread

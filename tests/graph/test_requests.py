@@ -6,11 +6,14 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from graph.agent import open_agent
 from graph.gateway import Agent
 from graph.settings import Settings
 from nodes.events import Event
 from plans.decisions import Approve
+from plans.errors import UsageError
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import Shop, plan, step
 from tests.graph.program import PATIENCE_S, Project
@@ -117,3 +120,41 @@ def test_who_waits_takes_over_when_the_other_process_dies(project: Project) -> N
     assert f":{first.pid}" in heard.decode()
     assert second.returncode == 0
     assert project.calls() == ["once", "once", "double 2"]
+
+
+async def test_a_request_at_the_graph_s_own_door_is_waited_for_on_another_thread(agent_on: OpenAgent) -> None:
+    """Two threads of a server with one request id: the steps run once, and both threads end with the answer."""
+    shop = SlowShop()
+    agent = await agent_on([shop.kit])
+    given: Any = {"plan": SLOW, "goal": "slowly", "request_id": "r-4"}
+    first = asyncio.create_task(agent.graph.ainvoke(given, {"configurable": {"thread_id": "a"}}))
+    await shop.begun.wait()
+    second = asyncio.create_task(agent.graph.ainvoke(given, {"configurable": {"thread_id": "b"}}))
+    await asyncio.sleep(0.5)
+    assert not second.done()
+    shop.go_on.set()
+    ends = [await first, await second]
+    assert [(end["status"], end["answer"]) for end in ends] == [("done", "4")] * 2
+    assert (shop.calls["slow"], shop.calls["price"]) == (1, 1)
+
+
+async def test_an_input_sent_again_after_a_crash_before_any_checkpoint_is_the_same_run(agent_on: OpenAgent) -> None:
+    """A server that kept nothing of the run sends its input again under an id of its own: what is done stays done."""
+    shop = SlowShop()
+    agent = await agent_on([shop.kit])
+    price = step("s1", "price", args={"item": "ball"})
+    given: Any = {"plan": plan(price, step("s2", "slow", "s1")), "goal": "and then it died"}
+    config: Any = {"configurable": {"thread_id": "t"}}
+    drive = asyncio.create_task(agent.graph.ainvoke(given, config, durability="exit"))
+    await shop.begun.wait()
+    drive.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await drive
+    await agent.engine.database.execute("TRUNCATE checkpoints")
+    with pytest.raises(UsageError, match="has a run that is not finished"):
+        await agent.graph.ainvoke({"goal": "another", "plan": plan(price)}, config)
+    shop.go_on.set()
+    ended = await agent.graph.ainvoke(given, config)
+    assert ended["status"] == "done"
+    assert shop.calls["price"] == 1
+    assert len(await agent.runs()) == 1
