@@ -21,6 +21,18 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION surestep.open_run(thread text) RETURNS text
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(728313, hashtext(thread));
+    RETURN (
+        SELECT run_id FROM surestep.runs
+        WHERE thread_id = thread AND status IN ('running', 'paused', 'limited') LIMIT 1
+    );
+END
+$$;
+
 CREATE TABLE surestep.approvals (
     approval_id text NOT NULL,
     run_id text NOT NULL,
