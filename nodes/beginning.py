@@ -58,7 +58,7 @@ async def _sent_before(engine: Engine, head: RunHead) -> str | None:
 async def _once_free(engine: Engine, run_id: str, thread_id: str) -> Session:
     while True:
         here = engine.sessions.get(run_id)
-        if here is None or thread_of(here.config or {}) in (None, thread_id):
+        if here is None or here.config is None or thread_of(here.config) in (None, thread_id):
             with suppress(RunBusy):
                 return await engine.session(run_id)
         await asyncio.sleep(LOOK_EVERY_S)
