@@ -70,9 +70,14 @@ class PostgresBreakers:
     async def swap(self, tool: str, old: dict[str, JSON] | None, new: dict[str, JSON]) -> bool:
         """Store `new` if the state is still `old` (None: nothing stored yet); False, and nothing stored, if not."""
         self._known.pop(tool, None)
+        asked = self._monotonic()
         if old is None:
-            return bool(await self._database.execute(QUERIES["first_breaker"], (tool, jsonb(new))))
-        return bool(await self._database.execute(QUERIES["swap_breaker"], (jsonb(new), tool, jsonb(old))))
+            swapped = bool(await self._database.execute(QUERIES["first_breaker"], (tool, jsonb(new))))
+        else:
+            swapped = bool(await self._database.execute(QUERIES["swap_breaker"], (jsonb(new), tool, jsonb(old))))
+        if swapped:
+            self._known[tool] = (asked + BREAKER_FRESH_S, new)
+        return swapped
 
 
 class PostgresCache:

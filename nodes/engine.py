@@ -13,6 +13,7 @@ from pathlib import Path
 from checkpoints.approvals import Approvals
 from checkpoints.archive_reading import ArchiveReader
 from checkpoints.artifacts import ArtifactStore
+from checkpoints.breaker_windows import BreakerWindows
 from checkpoints.connections import Connections
 from checkpoints.database import Database, open_database
 from checkpoints.fences import Fences, fences_of
@@ -170,7 +171,8 @@ async def open_engine(
         database = await stack.enter_async_context(_database(options))
         await apply_schemas(database, {kit.name: kit.schema_sql for kit in registry.toolkits if kit.schema_sql})
         clock = clock or Clock()
-        breakers = PostgresBreakers(database, monotonic=clock.monotonic)
+        shared = PostgresBreakers(database, monotonic=clock.monotonic)
+        breakers = BreakerWindows(shared, monotonic=clock.monotonic)
         settings = PostgresSettings(database, monotonic=clock.monotonic)
         ports = Ports(breakers, settings, PostgresCache(database), clock=clock)
         artifacts = ArtifactStore(database, options.artifacts_url or str(options.folder / "artifacts"))
