@@ -69,4 +69,4 @@ def _turn(state: State | None) -> JSON:
 
 
 def _is_closed(state: State | None) -> bool:
-    return (state or {}).get("status", "closed") == "closed"
+    return state is None or bool(state.get("status", "closed") == "closed")

@@ -26,7 +26,7 @@ class Worker:
             self.swaps += 1
             return await swap(*args)
 
-        shared.swap = counted  # type: ignore[method-assign]
+        shared.swap = counted  # type: ignore[method-assign, assignment]
         self.breakers = BreakerWindows(shared, monotonic=lambda: now[0])
         self.ports = replace(ports(), breakers=self.breakers)
 
