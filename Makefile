@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check cases slow bench wheel-check lock clean chaos
+.PHONY: help demo test check cases slow simulate bench wheel-check lock clean chaos
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ check: $(VENV)/.development ## the fast gates: style, format, types, imports
 
 cases: $(VENV)/.development ## the tests that read the shared case files beside the checkout
 	$(BIN)/pytest -m cases
+
+simulate: $(VENV)/.development ## the engine on virtual time: 5000 seeded stories of crashes and faults (SEEDS=N FROM=N)
+	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),5000) --from $(or $(FROM),0)
 
 slow: $(VENV)/.development ## the tests that take more than ten seconds each
 	$(BIN)/pytest -m slow

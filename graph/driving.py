@@ -22,7 +22,7 @@ from plans.errors import RunBusy
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
-    from checkpoints.runs import RunRecord
+    from checkpoints.runs import RunRecord, RunStatus
     from nodes.session import Session
     from nodes.state import AgentInput, AgentOutput, AgentState, Context
 
@@ -86,6 +86,8 @@ class Driver:
     async def drive(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> RunResult:
         """Run the graph until it stops. However that ends, nothing of the run goes on afterwards. Raises RunBusy."""
         async with self._only_driver(record) as session:
+            if await self._ended_meanwhile(record, session):
+                return result_of(session.fold, await self._status(record))
             _tell(session.fold, on_event)
             if on_event is None:  # events that nobody reads cost more than the steps that they are about
                 await self.graph.ainvoke(given, _config(record), stream_mode="updates", durability="async")
@@ -93,8 +95,7 @@ class Driver:
                 stream = self.graph.astream(given, _config(record), stream_mode="custom", durability="async")
                 async for said in stream:
                     on_event(Event.model_validate(said))
-        latest = await self.engine.runs.get(record.run_id)
-        return result_of(await self.picture(record.run_id), latest.status if latest else record.status)
+        return result_of(await self.picture(record.run_id), await self._status(record))
 
     async def _say_the_end(self, record: RunRecord) -> None:
         """Bring the thread's checkpoints to the end of a run that has ended, where a process died between the two: they
@@ -124,6 +125,15 @@ class Driver:
                 return await archived_picture(self.engine, run_id)
             picture.apply("run", None, 0, {"head": record.input})
         return picture
+
+    async def _ended_meanwhile(self, record: RunRecord, session: Session) -> bool:
+        """Whether another worker has brought the run to its end since its record was read: then the thread would take
+        what it is given as a new goal."""
+        return session.fold.finished is not None and await self._status(record) not in OPEN
+
+    async def _status(self, record: RunRecord) -> RunStatus:
+        latest = await self.engine.runs.get(record.run_id)
+        return latest.status if latest else record.status
 
     async def _anything_new(self, record: RunRecord) -> bool:
         """Whether a paused run has something to go on for: an answer, or that somebody wants it to end."""

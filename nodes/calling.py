@@ -105,7 +105,8 @@ async def _intend(session: Session, attempt: Attempt, intent: Mapping[str, Any])
 async def _probe(session: Session, unit: str, step: Step, tool: Tool, intent: Mapping[str, Any]) -> None:
     """Ask the tool whether the effect with this key has happened; its result, or None if it has not."""
     run = session.fold.run(unit)
-    found = await tool.ask_probe(intent["key"], context(session, unit, step, tool, intent["key"], run.attempt))
+    ctx = context(session, unit, step, tool, intent["key"], run.attempt)
+    found = await tool.ask_probe(intent["key"], ctx, session.engine.ports)
     if isinstance(found, Failure):
         await _unknown(session, unit, run.attempt, tool.name, "and whether it has happened could not be found out")
     elif found is None:

@@ -38,7 +38,7 @@ class Scheduler:
         self._broken: list[BaseException] = []
         self._stopping = False
         self._deciding = False
-        self._looked_at = session.clock.monotonic()
+        self._look_at = session.clock.monotonic() + DECISIONS_EVERY_S
         self._watch: asyncio.Task[None] | None = None
 
     @property
@@ -174,14 +174,14 @@ class Scheduler:
         due = self.frontier.next_at() if len(self.tasks) < self.session.head.limits.concurrency else None
         waits = [] if due is None else [due - clock.wall()]
         if self.session.fold.asked:
-            waits.append(self._looked_at + DECISIONS_EVERY_S - clock.monotonic())
+            waits.append(self._look_at - clock.monotonic())
         return max(0.0, min(waits)) if waits else None
 
     async def _look_for_decisions(self) -> None:
         """A decision that comes while other branches run needs no interrupt."""
         now = self.session.clock.monotonic()
-        if now - self._looked_at >= DECISIONS_EVERY_S:
-            self._looked_at = now
+        if now >= self._look_at:
+            self._look_at = now + DECISIONS_EVERY_S
             await take_decisions(self.session)
 
     async def _wake_on_cancel(self) -> None:

@@ -13,6 +13,7 @@ from tools.local import local_ports
 from tools.normalise import call_tool
 from tools.outcome import Call, CallFailure
 from tools.output import Result
+from tools.ports import Ports
 from tools.schema import of_signature
 from tools.spec import Isolation, ToolSpec
 from tools.tool import Tool
@@ -32,9 +33,11 @@ def probing_tool(name: str, probe: Probe, timeout_s: float) -> Tool:
     return Tool(spec, of_signature(signature), Result(), callee)
 
 
-async def ask(name: str, probe: Probe, key: str, ctx: ToolContext, timeout_s: float) -> JSON | Failure:
+async def ask(
+    name: str, probe: Probe, key: str, ctx: ToolContext, timeout_s: float, ports: Ports | None = None
+) -> JSON | Failure:
     """What the probe answers within the time, or the failure to find out."""
     tool = probing_tool(name, probe, timeout_s)
     args = dict.fromkeys(tool.input_schema["required"], key)
-    outcome = await hold_deadline(Call(tool, tool.spec, args, ctx, local_ports()), call_tool)
+    outcome = await hold_deadline(Call(tool, tool.spec, args, ctx, ports or local_ports()), call_tool)
     return outcome.failure if isinstance(outcome, CallFailure) else outcome.value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plans.failure import Failure, ToolFailure
 from plans.values import JSON, Path, dotted
@@ -14,6 +14,9 @@ from tools.context import ToolContext
 from tools.output import Result
 from tools.schema import Arguments
 from tools.spec import Effect, Risk, ToolSpec
+
+if TYPE_CHECKING:
+    from tools.ports import Ports
 
 Undo = Callable[..., Any]
 Probe = Callable[..., Any]
@@ -85,12 +88,12 @@ class Tool:
         returned = await isolation.run(self.name, self.callee, self.arguments.typed(args), ctx)
         return self.result.stored(returned, never_empty=self.spec.never_empty)
 
-    async def ask_probe(self, key: str, ctx: ToolContext) -> JSON | Failure:
+    async def ask_probe(self, key: str, ctx: ToolContext, ports: Ports | None = None) -> JSON | Failure:
         """What became of the effect with this key: its result, None if it has not happened, or the failure to find
-        out. A tool without a probe cannot tell."""
+        out. A tool without a probe cannot tell. Time is the ports', as in `ctx`."""
         from tools.probing import ask
 
         if self.probe is None:
             said = f"{self.name} has no probe that could tell"
             return Failure(code="UNKNOWN_OUTCOME", message=said, step_id=ctx.step_id, tool=self.name)
-        return await ask(self.name, self.probe, key, ctx, self.spec.timeout_s)
+        return await ask(self.name, self.probe, key, ctx, self.spec.timeout_s, ports)

@@ -31,7 +31,8 @@ class Gone(BaseException):
 class Wire:
     """The way from one process to the server: how long it takes, how often an answer is lost, and whether it is cut.
 
-    `latency_s` bounds one way; 0 takes no time at all. `fences` are the process's own, by run.
+    `latency_s` bounds one way; 0 takes no time at all. `fences` are the process's own, by
+    run; `session` is how the server knows it.
     """
 
     server: Server
@@ -40,6 +41,7 @@ class Wire:
     lost: float = 0.0
     cut: bool = False
     fences: dict[str, int] = field(default_factory=dict)
+    session: dict[str, Any] = field(default_factory=dict)
 
     async def send(self, sql: str, params: Parameters) -> Answer:
         """One statement, there and back."""
@@ -113,6 +115,7 @@ class MemoryPresence(Presence):
         """Be seen."""
         loop = asyncio.get_running_loop()
         self._session = self._wire.server.connect(lambda run_id: void(loop.call_soon(self._on_cancel, run_id)))
+        self._wire.session = self._session
 
     async def close(self) -> None:
         """Be gone."""

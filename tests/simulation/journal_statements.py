@@ -97,7 +97,8 @@ def acquire_lease(server: Server, params: dict[str, Any]) -> Answer:
     lease.fence += 1
     lease.owner, lease.backend_pid = params["owner"], params["backend_pid"]
     lease.backend_start, lease.expires_at = params["backend_start"], server.after(params["length_s"])
-    return [{"fence": lease.fence, "cancel_requested": lease.cancel_requested, "taken_from": before}]
+    times = {"expires_at": lease.expires_at.timestamp(), "taken_at": server.timeline.wall()}
+    return [{"fence": lease.fence, "cancel_requested": lease.cancel_requested, "taken_from": before, **times}]
 
 
 def _free(server: Server, lease: LeaseRow, params: dict[str, Any]) -> bool:
@@ -113,7 +114,7 @@ def lease_state(server: Server, params: dict[str, Any]) -> Answer:
     if lease is None:
         return []
     left = None if lease.expires_at is None else (lease.expires_at - server.timeline.moment()).total_seconds()
-    return [{"owner": lease.owner, "left_s": left}]
+    return [{"owner": lease.owner, "left_s": left, "cancel_requested": lease.cancel_requested}]
 
 
 @statement
@@ -125,7 +126,8 @@ def renew_leases(server: Server, params: dict[str, Any]) -> Answer:
             lease = server.leases[run_id]
             lease.expires_at = server.after(params["length_s"])
             lease.backend_pid, lease.backend_start = params["backend_pid"], params["backend_start"]
-            renewed.append({"run_id": run_id, "fence": fence, "cancel_requested": lease.cancel_requested})
+            answer = {"cancel_requested": lease.cancel_requested, "expires_at": lease.expires_at.timestamp()}
+            renewed.append({"run_id": run_id, "fence": fence, **answer})
     return renewed
 
 

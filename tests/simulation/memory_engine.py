@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from checkpoints.approvals import Approvals
 from checkpoints.leases import LEASE_S
 from checkpoints.runs import Runs
+from checkpoints.workers import present
 from graph.agent import build
 from graph.gateway import Agent
 from nodes.engine import Engine, EngineOptions
@@ -24,7 +26,7 @@ from tests.simulation.doors import (
     MemoryLeases,
     Wire,
 )
-from tests.simulation.memory_saver import MemorySaver
+from tests.simulation.memory_saver import MemorySaver, SaverOfThisLoop
 from tools.local import LocalBreakers, LocalCache, LocalSettings
 from tools.ports import Clock, Ports
 from tools.registry import Registry
@@ -38,7 +40,13 @@ def clock_of(wire: Wire) -> Clock:
 
 @asynccontextmanager
 async def open_memory_engine(
-    wire: Wire, registry: Registry, *, owner: str = "one", model: Asks | None = None, lease_s: float = LEASE_S
+    wire: Wire,
+    registry: Registry,
+    *,
+    owner: str = "one",
+    worker: str = "",
+    model: Asks | None = None,
+    lease_s: float = LEASE_S,
 ) -> AsyncIterator[Engine]:
     """An engine on the server at the other end of the wire; what it opened is closed again."""
     clock, database = clock_of(wire), MemoryDatabase(wire)
@@ -58,6 +66,7 @@ async def open_memory_engine(
             planner=scripted,
             small=scripted,
             owner=owner,
+            worker=stack.enter_context(present(worker)) if worker else "",
         )
         try:
             yield engine
@@ -66,11 +75,26 @@ async def open_memory_engine(
                 await engine.close_session(run_id)
 
 
+_engines: dict[asyncio.AbstractEventLoop, Engine] = {}
+_saver = SaverOfThisLoop()
+
+
+async def _engine_of_this_loop() -> Engine:
+    return _engines[asyncio.get_running_loop()]
+
+
+_GRAPH = build(_engine_of_this_loop).compile(checkpointer=_saver, name="surestep")
+"""Compiled once: that takes longer than a whole story."""
+
+
 def agent_of(engine: Engine, wire: Wire, tables: InMemorySaver) -> Agent:
-    """The gateway on this engine, with checkpoints in memory."""
+    """The gateway of the process whose loop runs now, with checkpoints in memory."""
+    loop = asyncio.get_running_loop()
+    _engines[loop], _saver.of_loop[loop] = engine, MemorySaver(wire, tables)
+    return Agent(engine, _GRAPH)
 
-    async def same() -> Engine:
-        return engine
 
-    saver = MemorySaver(wire, tables)
-    return Agent(engine, build(same).compile(checkpointer=saver, name="surestep"))
+def forget(loop: asyncio.AbstractEventLoop) -> None:
+    """Drop what was kept for a process."""
+    _engines.pop(loop, None)
+    _saver.of_loop.pop(loop, None)

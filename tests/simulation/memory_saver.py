@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
 from langgraph.checkpoint.memory import InMemorySaver
 
 from checkpoints.serializer import StateSerializer
@@ -52,13 +59,53 @@ class MemorySaver(InMemorySaver):
         self.put_writes(config, writes, task_id, task_path)
 
     def _check_fence(self, config: RunnableConfig) -> None:
-        """A process that was replaced saves nothing: it never held a fence above its own."""
+        """A process that was replaced saves nothing."""
         server = self._wire.server
         for run in server.runs.values():
             if run["thread_id"] == config["configurable"]["thread_id"]:
                 fence = self._wire.fences.get(run["run_id"], 0)
-                if server.leases[run["run_id"]].fence > fence:
+                lease = server.leases[run["run_id"]]
+                if lease.fence > fence and lease.backend_pid != self._wire.session.get("backend_pid"):
                     raise StaleOwner(f"a checkpoint of run {run['run_id']} by owner {fence} comes too late")
+
+
+class SaverOfThisLoop(BaseCheckpointSaver[str]):
+    """The saver of whichever process runs now: a graph is compiled once, and many processes run it."""
+
+    def __init__(self) -> None:
+        super().__init__(serde=StateSerializer())
+        self.of_loop: dict[asyncio.AbstractEventLoop, MemorySaver] = {}
+
+    @property
+    def _here(self) -> MemorySaver:
+        return self.of_loop[asyncio.get_running_loop()]
+
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        """The version after this one."""
+        return _VERSIONS.get_next_version(current, channel)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """As the process's own saver."""
+        return await self._here.aget_tuple(config)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """As the process's own saver."""
+        return await self._here.aput(config, checkpoint, metadata, new_versions)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """As the process's own saver."""
+        await self._here.aput_writes(config, writes, task_id, task_path)
+
+
+_VERSIONS = InMemorySaver()
 
 
 def lose(tables: InMemorySaver, thread_id: str, count: int) -> None:

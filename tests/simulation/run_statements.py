@@ -95,6 +95,8 @@ def record_approvals(server: Server, params: tuple[str]) -> Answer:
         }
         never = {"decision": None, "decided_by": None, "decided_at": None, "created_at": server.timeline.moment()}
         server.approvals[request["approval_id"]] = {**(known or never), **fresh}
+        for hear in server.on_asked:
+            hear(request)
     return []
 
 

@@ -44,7 +44,7 @@ class Server:
     """The tables. A statement is atomic: it runs in one instant, and either all of it is there or none.
 
     `sessions` are the connections of living processes by number, with what to call when a cancel is asked for; `world`
-    holds rows of tools' own tables; `on_row` hears of every journal row as it is accepted.
+    holds rows of tools' own tables; `on_row` hears of every journal row as it is accepted, `on_asked` of questions.
     """
 
     timeline: Timeline
@@ -57,6 +57,7 @@ class Server:
     sessions: dict[int, Callable[[str], None]] = field(default_factory=dict)
     world: list[dict[str, Any]] = field(default_factory=list)
     on_row: list[Callable[[dict[str, Any]], None]] = field(default_factory=list)
+    on_asked: list[Callable[[dict[str, Any]], None]] = field(default_factory=list)
     opened: int = 0
 
     def answer(self, sql: str, params: Parameters) -> Answer:

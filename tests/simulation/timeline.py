@@ -26,11 +26,15 @@ class Stuck(AssertionError):
 
 
 class Timeline:
-    """Virtual time in seconds. It passes only when no loop that runs has anything to do at the present instant."""
+    """Virtual time in seconds. It passes only when no loop that runs has anything to do at the present instant.
+
+    `on_pass` is asked each time before it does.
+    """
 
     def __init__(self, order: Random | None = None) -> None:
         self.now = 0.0
         self.steps = 0
+        self.on_pass: list[Callable[[], None]] = []
         self._order = order
         self._loops: list[VirtualLoop] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -69,7 +73,10 @@ class Timeline:
         times = [when for when, _ in due] + ([next_event] if next_event is not None else [])
         if not times:
             raise Stuck(f"at {self.now:.3f} s nothing is due any more")
-        self.now = max(self.now, min(times))
+        if min(times) > self.now:
+            for look in self.on_pass:
+                look()
+            self.now = min(times)
         if next_event is not None and next_event <= self.now:
             heapq.heappop(self._events)[2]()
             return

@@ -21,8 +21,8 @@ Ts = TypeVarTuple("Ts")
 class VirtualLoop(asyncio.BaseEventLoop):
     """Callbacks of one process. `shuffle` is the share of callbacks that are taken out of turn.
 
-    What a thread would do (`to_thread`, `run_in_executor`) happens in the loop, as one callback. `errors` is what
-    nobody was there to raise to.
+    What a thread would do (`to_thread`, `run_in_executor`) happens in the loop, as one callback. `handled` counts
+    callbacks; `errors` is what nobody was there to raise to.
     """
 
     _ready: deque[asyncio.Handle]
@@ -34,6 +34,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timeline = timeline
         self._order = order
         self._shuffle = shuffle
+        self.handled = 0
         self.errors: list[dict[str, Any]] = []
         self.set_exception_handler(lambda _, context: self.errors.append(context))
 
@@ -56,6 +57,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         if not self._ready:
             return
         handle = self._taken()
+        self.handled += 1
         if handle.cancelled():
             return
         self._thread_id = threading.get_ident()
