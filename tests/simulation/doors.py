@@ -9,10 +9,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from checkpoints.artifacts import ArtifactStore
+from checkpoints.bodies import Store
 from checkpoints.connections import Connections, GuardedTransaction, LazyConnection
 from checkpoints.database import Database
 from checkpoints.journal import Journal
-from checkpoints.leases import LEASE_S, Lease, Leases
+from checkpoints.leases import LEASE_S, Leases
 from checkpoints.presence import Presence
 from checkpoints.sender import Sender
 from plans.errors import ArtifactMissing
@@ -31,8 +32,8 @@ class Gone(BaseException):
 class Wire:
     """The way from one process to the server: how long it takes, how often an answer is lost, and whether it is cut.
 
-    `latency_s` bounds one way; 0 takes no time at all. `fences` are the process's own, by
-    run; `session` is how the server knows it.
+    `latency_s` bounds one way; 0 takes no time at all. `session` is how
+    the server knows the process.
     """
 
     server: Server
@@ -40,7 +41,6 @@ class Wire:
     latency_s: float = 0.0
     lost: float = 0.0
     cut: bool = False
-    fences: dict[str, int] = field(default_factory=dict)
     session: dict[str, Any] = field(default_factory=dict)
 
     async def send(self, sql: str, params: Parameters) -> Answer:
@@ -99,8 +99,8 @@ class MemorySender(Sender):
 class MemoryJournal(Journal):
     """The journal itself: its batches, its back-pressure, its refusals. Only what sends is replaced."""
 
-    def __init__(self, wire: Wire) -> None:
-        super().__init__(MemoryDatabase(wire))
+    def __init__(self, wire: Wire, bodies: Store | None = None) -> None:
+        super().__init__(MemoryDatabase(wire), bodies)
         self._sender = MemorySender(wire)
 
 
@@ -137,13 +137,6 @@ class MemoryLeases(Leases):
     def __init__(self, wire: Wire, monotonic: Callable[[], float], length_s: float = LEASE_S) -> None:
         super().__init__(MemoryDatabase(wire), length_s=length_s, monotonic=monotonic)
         self._presence = MemoryPresence(wire, self._told_to_cancel)
-        self._wire = wire
-
-    async def acquire(self, run_id: str, owner: str) -> Lease:
-        """Become the run's owner, and remember by which fence."""
-        lease = await super().acquire(run_id, owner)
-        self._wire.fences[run_id] = lease.fence
-        return lease
 
 
 class MemoryFiles:

@@ -49,17 +49,17 @@ async def open_memory_engine(
     lease_s: float = LEASE_S,
 ) -> AsyncIterator[Engine]:
     """An engine on the server at the other end of the wire; what it opened is closed again."""
-    clock, database = clock_of(wire), MemoryDatabase(wire)
+    clock, database, artifacts = clock_of(wire), MemoryDatabase(wire), MemoryArtifacts(wire)
     scripted = cast("Model | None", model)
     async with AsyncExitStack() as stack:
         engine = Engine(
             options=EngineOptions(output=Path("out")),
             database=database,
-            journal=await stack.enter_async_context(MemoryJournal(wire)),
+            journal=await stack.enter_async_context(MemoryJournal(wire, artifacts)),
             leases=await stack.enter_async_context(MemoryLeases(wire, clock.monotonic, lease_s)),
             runs=Runs(database),
             approvals=Approvals(database),
-            artifacts=MemoryArtifacts(wire),
+            artifacts=artifacts,
             connections=MemoryConnections(wire),
             registry=registry,
             ports=Ports(LocalBreakers(), LocalSettings(), LocalCache(now=clock.monotonic), clock=clock),
@@ -90,7 +90,7 @@ _GRAPH = build(_engine_of_this_loop).compile(checkpointer=_saver, name="surestep
 def agent_of(engine: Engine, wire: Wire, tables: InMemorySaver) -> Agent:
     """The gateway of the process whose loop runs now, with checkpoints in memory."""
     loop = asyncio.get_running_loop()
-    _engines[loop], _saver.of_loop[loop] = engine, MemorySaver(wire, tables)
+    _engines[loop], _saver.of_loop[loop] = engine, MemorySaver(wire, tables, engine.fences)
     return Agent(engine, _GRAPH)
 
 

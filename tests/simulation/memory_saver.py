@@ -16,16 +16,19 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.memory import InMemorySaver
 
+from checkpoints.fences import Fences
 from checkpoints.serializer import StateSerializer
-from plans.errors import StaleOwner
+from plans.errors import RunBusy, StaleOwner
 from tests.simulation.doors import Wire
+from tests.simulation.server import past
 
 
 class MemorySaver(InMemorySaver):
     """The saver of one process. `tables` (another saver) is what all processes share."""
 
-    def __init__(self, wire: Wire, tables: InMemorySaver) -> None:
+    def __init__(self, wire: Wire, tables: InMemorySaver, fences: Fences) -> None:
         super().__init__(serde=StateSerializer())
+        self._fences = fences
         self.storage, self.writes, self.blobs = tables.storage, tables.writes, tables.blobs
         self._wire = wire
 
@@ -59,14 +62,21 @@ class MemorySaver(InMemorySaver):
         self.put_writes(config, writes, task_id, task_path)
 
     def _check_fence(self, config: RunnableConfig) -> None:
-        """A process that was replaced saves nothing."""
-        server = self._wire.server
+        """As the saver's statement judges: by the fence of this process's drive; without one, or when that drive is
+        over, only onto the newest checkpoint of a thread that nobody drives."""
+        thread_id = config["configurable"]["thread_id"]
+        fence, server = self._fences.of(thread_id), self._wire.server
+        if fence is not None and server.leases[fence.run_id].fence == fence.fence:
+            return
+        if fence is not None and fence.live:
+            raise StaleOwner(f"a checkpoint of run {fence.run_id} by owner {fence.fence} comes too late")
         for run in server.runs.values():
-            if run["thread_id"] == config["configurable"]["thread_id"]:
-                fence = self._wire.fences.get(run["run_id"], 0)
-                lease = server.leases[run["run_id"]]
-                if lease.fence > fence and lease.backend_pid != self._wire.session.get("backend_pid"):
-                    raise StaleOwner(f"a checkpoint of run {run['run_id']} by owner {fence} comes too late")
+            lease = server.leases[run["run_id"]]
+            if run["thread_id"] == thread_id and lease.owner is not None and not past(lease.expires_at, server):
+                raise RunBusy(f"the thread {thread_id} is driven by {lease.owner}")
+        newest = max(self.storage[thread_id][""], default=None)
+        if fence is not None and config["configurable"].get("checkpoint_id") != newest:
+            raise StaleOwner(f"the thread {thread_id} has gone on elsewhere; this checkpoint of it comes too late")
 
 
 class SaverOfThisLoop(BaseCheckpointSaver[str]):

@@ -102,6 +102,7 @@ class Story:
             for process in list(self.living):
                 self._tend(process)
         check_ended(self.world, self.results)
+        self.world.over = True
         self._bury_all()
         return self.world
 

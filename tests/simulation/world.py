@@ -78,6 +78,7 @@ class World:
     questions: Counter[str] = field(default_factory=Counter)
     answers: dict[str, list[str]] = field(default_factory=dict)
     nonces: int = 0
+    over: bool = False
 
     @property
     def now(self) -> float:
@@ -85,12 +86,16 @@ class World:
         return self.server.timeline.now
 
     def say(self, text: str) -> None:
-        """A line of the trace."""
+        """A line of the trace, while the story is told."""
+        if self.over:
+            return
         self.said.append(f"{self.now:12.4f} {self.server.timeline.steps:6d}  {text}")
 
     def broken(self, law: str) -> None:
         """A law was broken."""
         self.say(f"BROKEN: {law}")
+        if self.over:
+            return
         self.wrong.append(f"{self.now:.4f} s: {law}")
 
     def process(self) -> Process:
