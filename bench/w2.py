@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from bench.crew import Member, crew, member
+from bench.crew import Member, Timed, crew, member
 from bench.figures import Line, Series, side_by_side
 from bench.recipes import Recipe, Shape
 from bench.server import Server, fetched
@@ -50,18 +50,32 @@ class Costs:
     """Seconds of one kind by size, round by round, and of two raw commits in the same seconds."""
 
     by_size: dict[int, list[float]] = field(default_factory=dict)
+    cpu_by_size: dict[int, list[float]] = field(default_factory=dict)
     raw_s: list[float] = field(default_factory=list)
 
     def slopes(self, small: int, large: int) -> Series:
         """Cost per step in ms, from the difference of two sizes, round by round."""
-        pairs = zip(self.by_size[small], self.by_size[large], strict=True)
-        return Series.of((more - less) / (large - small) * 1_000 for less, more in pairs)
+        return _slopes(self.by_size, small, large)
+
+    def cpu_slopes(self, small: int, large: int) -> Series:
+        """The same of the peer's processor time, without the database's."""
+        return _slopes(self.cpu_by_size, small, large)
+
+    def add(self, size: int, timed: Timed) -> None:
+        """One more run of this size."""
+        self.by_size.setdefault(size, []).append(timed.wall_s)
+        self.cpu_by_size.setdefault(size, []).append(timed.cpu_s)
 
     def fixed(self, small: int, large: int) -> Series:
         """What a run costs whatever its size, in ms."""
         slopes = self.slopes(small, large).values
         pairs = zip(self.by_size[small], slopes, strict=True)
         return Series.of(seconds * 1_000 - slope * small for seconds, slope in pairs)
+
+
+def _slopes(by_size: dict[int, list[float]], small: int, large: int) -> Series:
+    pairs = zip(by_size[small], by_size[large], strict=True)
+    return Series.of((more - less) / (large - small) * 1_000 for less, more in pairs)
 
 
 def measure(server: Server, rounds: int, sizes: Sequence[int] = SIZES, others: Sequence[str] = OTHERS) -> list[Line]:
@@ -95,7 +109,7 @@ def _raw(peer: Member, kind: Kind, round_: int) -> float:
 
 def _timed(peer: Member, kind: Kind, costs: Costs, round_: int, sizes: Sequence[int]) -> None:
     for size in sizes:
-        costs.by_size.setdefault(size, []).append(peer.run(kind.recipe(size, round_)).wall_s)
+        costs.add(size, peer.run(kind.recipe(size, round_)))
 
 
 def _lines(kind: Kind, costs: Costs, beside: dict[str, Costs], sizes: Sequence[int]) -> list[Line]:
@@ -121,11 +135,12 @@ def _lines(kind: Kind, costs: Costs, beside: dict[str, Costs], sizes: Sequence[i
 def _slope_line(kind: Kind, costs: Costs, small: int, large: int, told: str) -> Line:
     slopes = costs.slopes(small, large)
     what = f"{kind.name}: cost per step, slope from {small:,} to {large:,} steps"
+    spent = f"{slopes.told(' ms')}, of which processor {costs.cpu_slopes(small, large).median:.2f}"
     if kind.bound_ms is not None:
-        return Line("W2", what, slopes.told(" ms"), slopes.median, kind.bound_ms, unit=" ms", beside=told)
+        return Line("W2", what, spent, slopes.median, kind.bound_ms, unit=" ms", beside=told)
     raw_ms = Series.of(seconds * 1_000 for seconds in costs.raw_s)
     found = Series.of(slope / raw for slope, raw in zip(slopes.values, raw_ms.values, strict=True))
-    measured = f"{found.told(' ×')}; {slopes.told(' ms')}"
+    measured = f"{found.told(' ×')}; {spent}"
     what = f"{what}, ÷ two raw commits in the same seconds"
     return Line("W2", what, measured, found.median, 1.6, unit=" ×", beside=f"two raw commits {raw_ms.told(' ms')}")
 

@@ -59,7 +59,8 @@ CREATE TABLE surestep.artifacts (
     location text,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     CONSTRAINT artifacts_check CHECK (((body IS NULL) <> (location IS NULL)))
-);
+)
+WITH (toast_tuple_target='4080');
 
 CREATE TABLE surestep.journal (
     run_id text NOT NULL,

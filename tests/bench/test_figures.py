@@ -43,8 +43,11 @@ def test_a_series_is_told_by_its_median_and_range() -> None:
 
 def test_slope_and_fixed_cost_are_told_apart() -> None:
     """A run of 50 ms and 2 ms a step has a slope of 2 ms and a fixed cost of 50 ms."""
-    costs = Costs({100: [0.25], 1_000: [2.05]})
+    costs = Costs()
+    costs.add(100, Timed(0.25, 0.1, ()))
+    costs.add(1_000, Timed(2.05, 1.0, ()))
     assert costs.slopes(100, 1_000).median == pytest.approx(2.0)
+    assert costs.cpu_slopes(100, 1_000).median == pytest.approx(1.0)
     assert costs.fixed(100, 1_000).median == pytest.approx(50.0)
 
 
