@@ -51,8 +51,10 @@ async def record_request(
     """
     await session.flush()
     attempt = session.fold.run(unit).attempt
+    asked = approval_id(session, unit, kind, tool, args)
+    await _withdraw_others(session, unit, asked)
     request = ApprovalRequest(
-        approval_id=approval_id(session, unit, kind, tool, args),
+        approval_id=asked,
         run_id=session.head_run_id,
         thread_id=session.head.thread_id,
         step_id=unit,
@@ -69,3 +71,11 @@ async def record_request(
     await session.record("asked", unit, attempt, body={"request": request.model_dump(mode="json")})
     session.emit(Event(kind="approval", step_id=unit, tool=tool, status="pending", message=reason))
     return request
+
+
+async def _withdraw_others(session: Session, unit: str, asked: str) -> None:
+    """A step run asks one question at a time: one that it has asked with other arguments no longer arises (rule 10)."""
+    stored = await session.engine.approvals.of_run(session.head_run_id)
+    others = [each.request.approval_id for each in stored if each.request.step_id == unit and each.status == "pending"]
+    if gone := await session.engine.approvals.withdraw([each for each in others if each != asked]):
+        await session.record("withdrawn", unit, body={"approval_ids": gone})

@@ -29,10 +29,12 @@ __all__ = ["Output", "RunFold", "StepRun", "base_id", "fold", "fold_journal"]
 class RunFold:
     """The picture of one run.
 
-    `queue` holds verdicts whose turn has not come; `undecided` step runs whose failure has no verdict; `answered` the
-    ids of approvals whose decision was taken; `edits`, by step, calls that a person has changed and that no revision
-    has yet; `effects`, by the effect's name, the step runs that have it, or may have it, to their name; `version` that
-    of the journal's rows from here on; `archived` where the rows came from, if that was the archive.
+    `queue` holds verdicts whose turn has not come; `undecided` step runs whose failure has no verdict; `since`, by
+    step, the revision in which it came to be what it is; `reserved`, by question, what a model that has not answered
+    may have cost; `answered` the ids of approvals whose decision was taken; `edits`, by step, calls that a person has
+    changed and that no revision has yet; `effects`, by the effect's name, the step runs that have it, or may have it,
+    to their name; `version` that of the journal's rows from here on; `archived` where the rows came from, if that was
+    the archive.
     """
 
     head: RunHead | None = None
@@ -41,7 +43,9 @@ class RunFold:
     expansions: dict[str, list[str]] = field(default_factory=dict)
     queue: list[Verdict] = field(default_factory=list)
     undecided: dict[str, None] = field(default_factory=dict)
+    since: dict[str, int] = field(default_factory=dict)
     models: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reserved: dict[str, dict[str, int]] = field(default_factory=dict)
     decisions: dict[str, dict[str, Any]] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
     rejected: set[str] = field(default_factory=set)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from nodes.fold_spending import model, reservation, wall
 from nodes.state import OPEN, InputFile, RunHead, Verdict
 from nodes.step_run import Output, StepRun, base_id
 from nodes.versions import journal_version
@@ -44,6 +45,7 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     self.plan = Plan.model_validate(upgraded(body["plan"]))
     now = {step.id: step for step in self.plan.steps}
     changed = {step_id for step_id, step in before.items() if now.get(step_id) != step}
+    self.since.update({step_id: self.plan.revision for step_id, step in now.items() if before.get(step_id) != step})
     for unit in [unit for unit in self.steps if base_id(unit) in changed]:
         before_change = self.steps.pop(unit)
         self.undecided.pop(unit, None)
@@ -205,12 +207,6 @@ def _expansion(self: RunFold, step_id: str, _: int, body: Body) -> None:
     run.moved("running")
 
 
-def _model(self: RunFold, _: str, __: int, body: Body) -> None:
-    self.models[body["key"]] = dict(body)
-    spent = {name: body.get(name, 0) for name in ("prompt_tokens", "completion_tokens", "cost")}
-    self.usage = self.usage.plus(model_calls=1, **spent)
-
-
 def _decision(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     if body["kind"] == "risk":
         self.decisions[body["action"]] = dict(body)
@@ -234,15 +230,16 @@ def _asked(self: RunFold, _: str, __: int, body: Body) -> None:
     self.asked[request.approval_id] = request
 
 
+def _withdrawn(self: RunFold, _: str, __: int, body: Body) -> None:
+    for approval_id in body["approval_ids"]:
+        self.asked.pop(approval_id, None)
+
+
 def _finish(self: RunFold, _: str, __: int, body: Body) -> None:
     self.finished = dict(body)
     if body["status"] not in OPEN:
         self.asked = {}
-    _wall(self, "", 0, body)
-
-
-def _wall(self: RunFold, _: str, __: int, body: Body) -> None:
-    self.usage = self.usage.model_copy(update={"wall_s": body["wall_s"]})
+    wall(self, "", 0, body)
 
 
 def _reopened(self: RunFold, _: str, __: int, body: Body) -> None:
@@ -271,12 +268,14 @@ APPLY: dict[str, Apply] = {
     "verdict": _verdict,
     "fallback": _fallback,
     "expansion": _expansion,
-    "model": _model,
+    "reservation": reservation,
+    "model": model,
     "asked": _asked,
+    "withdrawn": _withdrawn,
     "decision": _decision,
     "edit_dropped": _edit_dropped,
-    "elapsed": _wall,
-    "paused": _wall,
+    "elapsed": wall,
+    "paused": wall,
     "finish": _finish,
     "reopened": _reopened,
 }

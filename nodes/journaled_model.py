@@ -14,9 +14,24 @@ if TYPE_CHECKING:
     from nodes.prompts import Rendered
     from nodes.session import Session
 
+ANSWER_TOKENS = 2_000
+"""Tokens reserved for an answer of which nobody has said how long it may be."""
+BYTES_PER_TOKEN = 4
+"""Of UTF-8 text, about: OpenAI's rule of thumb for English; of Chinese it gives three tokens for four characters."""
+
+
+def estimated(text: str) -> int:
+    """About how many tokens a text is; never 0."""
+    return len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN + 1
+
 
 class JournaledModel:
-    """One question, named by what it is for (`plan:first:0`, `step:s3:1`), never by a counter or a prompt's text."""
+    """One question, named by what it is for and in which revision (`plan:first:0::0`, `step:s3:1:…`), never by a
+    counter or a prompt's text.
+
+    Before it is asked, what it may cost is reserved: a question whose asker died counts as spent, and asked again it
+    is reserved again.
+    """
 
     def __init__(self, session: Session, model: Model, key: str) -> None:
         self._session = session
@@ -30,6 +45,7 @@ class JournaledModel:
         recorded = self._session.fold.models.get(self._key)
         if recorded is not None and "text_ref" in recorded:
             return await self._again(recorded)
+        await self._reserve(prompt, max_tokens)
         try:
             answer = await self._model.ask(prompt, schema=schema, max_tokens=max_tokens)
         except ModelFailed as failed:
@@ -50,6 +66,16 @@ class JournaledModel:
         }
         await self._session.record("model", body=body, artifact=carried, wait=True)
         return answer
+
+    async def _reserve(self, prompt: Rendered, max_tokens: int | None) -> None:
+        """What the call may cost counts as spent from here on, until its outcome says what it did cost (rule 10)."""
+        body = {
+            "key": self._key,
+            "prompt": prompt.sha256,
+            "prompt_tokens": estimated(prompt.rules + prompt.task),
+            "completion_tokens": max_tokens or self._model.settings.max_tokens or ANSWER_TOKENS,
+        }
+        await self._session.record("reservation", body=body, wait=True)
 
     async def _again(self, recorded: Mapping[str, JSON]) -> ModelAnswer:
         return ModelAnswer(

@@ -43,10 +43,12 @@ async def call_model(
 
 
 def _question(session: Session, unit: str, step: Step, attempt: int) -> str:
-    """Names the question by step run and attempt, and by what the step is: redefined, it is another question."""
+    """Names the question by step run and attempt, and by what the step is since which revision: redefined, or dropped
+    and taken up again, it is another question."""
     index = child_index(unit)
     element = None if index is None else session.fold.expansions[step.id][index]
-    return f"step:{unit}:{attempt}:{sha256_of([step.model_dump(mode='json'), element])[:12]}"
+    since = session.fold.since.get(step.id, 0)
+    return f"step:{unit}:{attempt}:{since}:{sha256_of([step.model_dump(mode='json'), element])[:12]}"
 
 
 def _values(step: Step, named: Mapping[str, JSON], missing: tuple[str, ...]) -> dict[str, JSON]:

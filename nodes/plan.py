@@ -69,7 +69,8 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
     model = session.engine.planner
     if model is None:
         return Drafted(source=source, faults=(Fault(code="MODEL_NOT_CONFIGURED", message=NO_PLANNER),))
-    key = f"plan:{planning.purpose}:{planning.trigger}:{planning.tries}"
+    revision = session.fold.plan.revision if session.fold.plan else 0
+    key = f"plan:{planning.purpose}:{revision}:{planning.trigger}:{planning.tries}"
     try:
         answer = await draft_plan(
             JournaledModel(session, model, key),

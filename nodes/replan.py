@@ -28,7 +28,7 @@ async def replan(state: AgentState, session: Session) -> dict[str, Any]:
     if failure is None or model is None:
         fault = Fault(code="MODEL_NOT_CONFIGURED", message="a local replan needs a model; set SURESTEP_SMALL_MODEL")
         return {"drafted": Drafted(source="local_replan", faults=(fault,))}
-    key = f"replan:{planning.trigger}:{planning.tries}"
+    key = f"replan:{session.plan.revision}:{planning.trigger}:{planning.tries}"
     try:
         repair = await redraw_step(
             JournaledModel(session, model, key),

@@ -147,6 +147,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     await session.record("plan", body=body)
     reached("plan.queued")
     await session.engine.approvals.withdraw(outdated)
+    await session.flush()  # nobody is shown a plan that a crash could take back
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
 
 

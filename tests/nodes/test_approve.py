@@ -10,6 +10,7 @@ import pytest
 
 from nodes.answers import read_answers
 from nodes.approve import inbox_request
+from nodes.asking import record_request
 from plans.decisions import ApprovalRequest, Approve, Edit, Reject, Respond
 from plans.errors import ApprovalConflict
 from plans.values import sha256_of
@@ -181,3 +182,30 @@ async def test_a_run_told_to_ask_nobody_takes_a_no_for_every_question(database_u
         assert ([each.code for each in refused.failures], office.sent) == (["REJECTED"], [])
         allowed = await agent.run(plan=plan(GUARDED), approve="all")
     assert (refused.status, allowed.status, office.sent) == ("failed", "done", ["hi"])
+
+
+async def test_a_step_that_asks_with_other_arguments_takes_its_older_question_back(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Whatever the older one was about, nobody can approve it any more, in the table or after a crash."""
+    desk = Toolkit("desk")
+
+    @desk.tool(effect="irreversible")
+    async def send(text: str) -> str:
+        """Send it."""
+        return text
+
+    async with running(database_url, tmp_path, [desk]) as agent:
+        steps = [step(name, "send", args={"text": name}, require_approval=True) for name in ("a", "b")]
+        paused = await agent.run(plan=plan(*steps), thread_id="t")
+        old = {request.step_id: request.approval_id for request in paused.approvals}
+        run_id = paused.run_id
+        session = await agent.engine.session(run_id)
+        await record_request(session, "a", "risk", "send", {"text": "other"}, "high", "it reads otherwise now")
+        await agent.engine.close_session(run_id)
+        with pytest.raises(ApprovalConflict, match="withdrawn"):
+            await agent.engine.approvals.decide(old["a"], Approve(), "ann")
+        shown = await agent.show("t")
+    assert {request.args["text"] for request in shown.approvals} == {"other", "b"}
+    assert old["b"] in {request.approval_id for request in shown.approvals}
+    assert old["a"] not in {request.approval_id for request in shown.approvals}

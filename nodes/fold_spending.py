@@ -1,0 +1,34 @@
+"""Rows that say what a run has spent: questions to models, and time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nodes.fold import RunFold
+
+Body = Mapping[str, Any]
+
+
+def reservation(self: RunFold, _: str, __: int, body: Body) -> None:
+    """What a question may cost counts as spent until its outcome is known; where none follows it stays so."""
+    spent = {name: body[name] for name in ("prompt_tokens", "completion_tokens")}
+    self.reserved[body["key"]] = spent
+    self.usage = self.usage.plus(model_calls=1, **spent)
+
+
+def model(self: RunFold, _: str, __: int, body: Body) -> None:
+    """What a question has given, and what it did cost in the place of what was reserved for it."""
+    self.models[body["key"]] = dict(body)
+    reserved = self.reserved.pop(body["key"], None)
+    spent = {name: body.get(name, 0) for name in ("prompt_tokens", "completion_tokens", "cost")}
+    if reserved is None:  # of a journal's first version
+        self.usage = self.usage.plus(model_calls=1, **spent)
+    else:
+        self.usage = self.usage.plus(**{name: spent[name] - reserved.get(name, 0) for name in spent})
+
+
+def wall(self: RunFold, _: str, __: int, body: Body) -> None:
+    """How long the run has taken, in seconds of its drives."""
+    self.usage = self.usage.model_copy(update={"wall_s": body["wall_s"]})
