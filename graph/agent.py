@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langgraph.graph import END, START, StateGraph
 
 from graph import names  # noqa: F401  # first: a foreign package under one of our names is told plainly
+from graph.leaving import EndOfDrive
 from graph.opening import engine_from, saver_for
 from graph.settings import Settings
 from nodes.dispatch import dispatch
@@ -87,7 +88,13 @@ async def _open_for_good() -> tuple[Engine, AsyncExitStack]:
     return await stack.enter_async_context(engine_from(settings)), stack
 
 
-graph = build(engine_of_this_loop).compile(name="surestep")
+def engine_if_open() -> Engine | None:
+    """The engine that `engine_of_this_loop` has opened; None before it has."""
+    opening = _opened.get(asyncio.get_running_loop())
+    return opening.result()[0] if opening is not None and opening.done() and opening.exception() is None else None
+
+
+graph = build(engine_of_this_loop).compile(name="surestep").with_config(callbacks=[EndOfDrive(engine_if_open)])
 """For `langgraph.json`: compiled without a checkpointer, because the server brings its own."""
 
 
@@ -112,4 +119,5 @@ async def open_agent(
             return engine
 
         async with saver_for(engine) as saver:
-            yield Agent(engine, build(same).compile(checkpointer=saver, name="surestep"))
+            compiled = build(same).compile(checkpointer=saver, name="surestep")
+            yield Agent(engine, compiled.with_config(callbacks=[EndOfDrive(lambda: engine)]))

@@ -150,8 +150,9 @@ class Driver:
             raise RunBusy(f"thread {record.thread_id!r} is being run by this program already; wait for it to end")
         self._driving[record.thread_id] = record.run_id
         try:
-            # a run that somebody else drives is left alone, checkpoints too
-            yield await self.engine.session(record.run_id)
+            with self.engine.attendance.of(record.run_id):
+                # a run that somebody else drives is left alone, checkpoints too
+                yield await self.engine.session(record.run_id)
         finally:
             del self._driving[record.thread_id]
             await self.engine.close_session(record.run_id)

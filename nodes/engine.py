@@ -13,6 +13,7 @@ from pathlib import Path
 from checkpoints.approvals import Approvals
 from checkpoints.archive_reading import ArchiveReader
 from checkpoints.artifacts import ArtifactStore
+from checkpoints.background import stop
 from checkpoints.breaker_windows import BreakerWindows
 from checkpoints.connections import Connections
 from checkpoints.database import Database, open_database
@@ -25,6 +26,7 @@ from checkpoints.tool_stores import PostgresBreakers, PostgresCache, PostgresSet
 from checkpoints.toolkit_schemas import apply_schemas
 from checkpoints.workers import name_of_worker, present
 from nodes.archived import Archived
+from nodes.attendance import Attendance, watch
 from nodes.models import Model
 from nodes.session import Session
 from nodes.state import RunHead
@@ -80,6 +82,10 @@ class Engine:
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
     worker: str = ""
+    attendance: Attendance = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.attendance = Attendance(self.clock)
 
     @property
     def clock(self) -> Clock:
@@ -128,10 +134,19 @@ class Engine:
 
         Who is cancelled while it waits does not cut that short; who comes second waits for the same end.
         """
+        self.begin_closing(run_id)
+        await self.closed(run_id)
+
+    def begin_closing(self, run_id: str) -> None:
+        """Begin to end the run's session here, if there is one; `closed` tells when that is done."""
         if (session := self.sessions.pop(run_id, None)) is not None:
             self.closing[run_id] = asyncio.create_task(session.close(), name=f"{run_id} closes")
-            self.closing[run_id].add_done_callback(lambda _: self.closing.pop(run_id, None))
-        await self.closed(run_id)
+            self.closing[run_id].add_done_callback(lambda task: self._has_closed(run_id, task))
+
+    def _has_closed(self, run_id: str, task: asyncio.Task[None]) -> None:
+        self.closing.pop(run_id, None)
+        if not task.cancelled():
+            task.exception()  # whoever waits is told; where nobody does, the journal says what is in doubt
 
     async def closed(self, run_id: str) -> None:
         """Returns when a session that is being closed is closed; raises what went wrong with that."""
@@ -195,6 +210,7 @@ async def open_engine(
             small=small or planner,
             worker=stack.enter_context(present(await asyncio.to_thread(name_of_worker))),
         )
+        stack.push_async_callback(stop, asyncio.create_task(watch(engine), name="watchdog"))
         try:
             yield engine
         finally:

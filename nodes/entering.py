@@ -47,8 +47,6 @@ def in_session(node: Node, engines: EngineSource) -> Entered:
         except Archived as found:
             update = await stored_answer(node.__name__, state, found.stone, engine.archives)
             return {**_fresh(state, update["run"]), **update} if "run" in update else update
-        if node.__name__ != "finish":  # entered again after it has decided, it says the same
-            await _reopen(session, engine.limits.pop(session.head_run_id, None))
         fresh: dict[str, Any] = _fresh(state, session.head) if entry(state) == "new_goal" else {}
         seen = cast("AgentState", {**state, **fresh})
         return await _driven(engine, session, lambda: node(seen, session), seen, fresh, last=node.__name__ == "finish")
@@ -65,7 +63,6 @@ def asking(engines: EngineSource) -> Entered:
         answer = ask(state)
         engine = await engines()
         session = await _session(engine, state, get_config(), runtime)
-        await _reopen(session, engine.limits.pop(session.head_run_id, None))
         return await _driven(engine, session, lambda: approve(state, session, answer), state, {})
 
     run.__name__ = "approve"
@@ -85,9 +82,12 @@ async def _driven(
     them are saved under its fence."""
     run_id = session.head_run_id
     try:
-        update = {**fresh, **await work()}
-        update |= session.snapshot(state)
-        await session.flush()
+        with engine.attendance.of(run_id):
+            if not last:  # entered again after it has decided, `finish` says the same
+                await _reopen(session, engine.limits.pop(run_id, None))
+            update = {**fresh, **await work()}
+            update |= session.snapshot(state)
+            await session.flush()
         reached("node.flushed")
     except BaseException:
         with suppress(SurestepError):  # what went wrong first is what is told
