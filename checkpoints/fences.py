@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 MOST = 10_000
 """Threads that are remembered after their run was let go; a drive writes its last checkpoint a moment after that."""
+LOOK_S = 0.01
+"""How often is looked whether a run has been taken; that lasts some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,24 @@ class Fences:
         self._most = most
         self._live: dict[str, Fence] = {}
         self._kept: OrderedDict[str, Fence] = OrderedDict()
+        self._taking: Counter[str] = Counter()
+
+    @contextmanager
+    def taking(self, run_id: str) -> Iterator[None]:
+        """While the block lasts, a session of this process takes the run: its lease may be ours, its fence is not here
+        yet."""
+        self._taking[run_id] += 1
+        try:
+            yield
+        finally:
+            self._taking[run_id] -= 1
+            if not self._taking[run_id]:
+                del self._taking[run_id]
+
+    async def taken(self, run_id: str) -> None:
+        """Returns when no session of this process is taking the run."""
+        while run_id in self._taking:  # noqa: ASYNC110 (sessions of other event loops take runs, too)
+            await asyncio.sleep(LOOK_S)
 
     def enter(self, thread_id: str, run_id: str, fence: int) -> None:
         """A session of this process owns the thread's run, under this fence."""

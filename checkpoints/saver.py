@@ -151,15 +151,21 @@ class PostgresSaver(AsyncPostgresSaver):
 
     async def _save(self, save: Save) -> None:
         fence = self._fences.of(save.thread_id)
-        if fence is None:
-            _raise_refusal(save, await self._writer.write(save))
-            return
-        fenced = save.under(fence.run_id, fence.fence)
+        fenced = save.under(fence.run_id, fence.fence) if fence else save
         answer = await self._writer.write(fenced)
-        if answer.verdict == "stale" and not fence.live:
+        if answer.verdict == "stale" and fence and not fence.live:
             # The last drive here is over: this is its belated end, or the beginning of one that no node has entered.
-            answer = await self._writer.write(save.onto_newest())
+            save = save.onto_newest()
+            answer = await self._writer.write(save)
+        if answer.verdict == "busy" and (fenced_now := await self._entered(save, str(answer.owned_run))):
+            fenced, answer = fenced_now, await self._writer.write(fenced_now)
         _raise_refusal(fenced, answer)
+
+    async def _entered(self, save: Save, owned_run: str) -> Save | None:
+        """The save of a drive that a node of ours has entered while its beginning was on the way to the database."""
+        await self._fences.taken(owned_run)
+        now = self._fences.of(save.thread_id)
+        return save.under(now.run_id, now.fence) if now and now.live and now.run_id == owned_run else None
 
     async def _alone(self, query: str, thread_ids: Sequence[str], params: Mapping[str, Any] | None = None) -> None:
         """Run a statement on threads while nobody saves to them; RunBusy, and nothing done, if others drive them."""

@@ -21,14 +21,15 @@ async def take_run(engine: Engine, run_id: str) -> Session:
 
     Raises RunBusy, or UnknownThread for no such run.
     """
-    lease = await engine.leases.acquire(run_id, engine.owner)
-    try:
-        session = await _pictured(engine, lease)
-        engine.fences.enter(session.head.thread_id, run_id, lease.fence)
-    except BaseException:
-        await engine.leases.release(lease)
-        raise
-    return session
+    with engine.fences.taking(run_id):
+        lease = await engine.leases.acquire(run_id, engine.owner)
+        try:
+            session = await _pictured(engine, lease)
+            engine.fences.enter(session.head.thread_id, run_id, lease.fence)
+        except BaseException:
+            await engine.leases.release(lease)
+            raise
+        return session
 
 
 async def _pictured(engine: Engine, lease: Lease) -> Session:

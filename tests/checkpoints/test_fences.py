@@ -3,6 +3,7 @@ drives it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
@@ -237,3 +238,21 @@ def checkpoint(word: str) -> Checkpoint:
     made["channel_values"] = {"word": word}
     made["channel_versions"] = {"word": "1"}
     return made
+
+
+async def test_the_beginning_of_a_drive_that_a_node_has_entered_meanwhile_is_that_drive_s_own(
+    database: Database, workers: tuple[Worker, Worker]
+) -> None:
+    """LangGraph saves a drive's first checkpoint in the background: the lease may be ours by then, its fence not here
+    yet. It is saved under that fence; another process's is refused all the same."""
+    ours, theirs = workers
+    await owned_run(database, fence=1)
+    with pytest.raises(RunBusy):
+        await theirs.saves("theirs")
+    with ours.fences.taking("r1"):
+        first = asyncio.create_task(ours.saves("first"))
+        done, _ = await asyncio.wait({first}, timeout=0.3)
+        assert not done
+        ours.drives(1)
+    await asyncio.wait_for(first, 10)
+    assert await ours.reads() == "first"
