@@ -16,6 +16,7 @@ from tests.running import plan, running, step
 from tools.registry import Toolkit
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
+SHORT: Any = {**CONFIG, "recursion_limit": 4}
 
 
 class Desk:
@@ -128,7 +129,7 @@ async def test_a_drive_that_reaches_the_recursion_limit_lets_go(database_url: st
     desk = Desk()
     async with running(database_url, tmp_path, [desk.kit]) as agent:
         with pytest.raises(GraphRecursionError):
-            await agent.graph.ainvoke({"plan": PLAN}, {**CONFIG, "recursion_limit": 4})
+            await agent.graph.ainvoke({"plan": PLAN}, SHORT)
         assert sorted(desk.calls) == ["hang", "look"]
         assert (agent.engine.sessions, agent.engine.closing) == ({}, {})
         await goes_on_at_once(database_url, tmp_path, desk)
@@ -152,7 +153,7 @@ async def test_a_drive_that_nobody_goes_on_with_is_ended_by_the_watchdog(databas
     desk = Desk()
     async with running(database_url, tmp_path, [desk.kit]) as agent:
         watchdog = asyncio.create_task(watch(agent.engine, 0.3))
-        stream = agent.graph.astream({"plan": PLAN}, CONFIG, stream_mode="updates")
+        stream: Any = agent.graph.astream({"plan": PLAN}, CONFIG, stream_mode="updates")
         async for update in stream:
             if "execute" in update:
                 break
