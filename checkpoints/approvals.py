@@ -89,6 +89,8 @@ class Approvals:
 
     async def withdraw(self, ids: Sequence[str]) -> list[str]:
         """Take back questions that no longer arise; gives the ids that were still pending."""
+        if not ids:
+            return []
         reached("approval.before_withdrawal")
         withdrawn = await self._database.fetch(QUERIES["withdraw_approvals"], (list(ids),))
         reached("approval.withdrawn")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 
 from checkpoints.database import Database
@@ -25,13 +27,15 @@ class PostgresSettings:
         self._monotonic = monotonic
         self._known: dict[str, dict[str, JSON]] = {}
         self._known_until = 0.0
+        self._asking = asyncio.Lock()
 
     async def get(self, tool: str) -> Mapping[str, JSON]:
         """The changes, possibly two seconds old; empty where nothing was changed."""
-        asked = self._monotonic()
-        if asked >= self._known_until:
-            self._known = await self.get_all()
-            self._known_until = asked + FRESH_S
+        if self._monotonic() >= self._known_until:
+            async with self._asking:  # one asks for all that wait
+                if (asked := self._monotonic()) >= self._known_until:
+                    self._known = await self.get_all()
+                    self._known_until = asked + FRESH_S
         return self._known.get(tool, {})
 
     async def get_all(self) -> dict[str, dict[str, JSON]]:
@@ -52,16 +56,25 @@ class PostgresBreakers:
         self._database = database
         self._monotonic = monotonic
         self._known: dict[str, tuple[float, dict[str, JSON] | None]] = {}
+        self._asking: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def load(self, tool: str) -> dict[str, JSON] | None:
         """The tool's state, possibly half a second old; None where nothing was ever stored."""
-        asked = self._monotonic()
-        until, state = self._known.get(tool, (0.0, None))
-        if asked >= until:
-            found = await self._database.fetch(QUERIES["breaker"], (tool,))
-            state = dict(found[0]["state"]) if found else None
-            self._known[tool] = (asked + BREAKER_FRESH_S, state)
-        return state
+        if (known := self._fresh(tool)) is None:
+            async with self._asking[tool]:  # one asks for all that wait
+                if (known := self._fresh(tool)) is None:
+                    known = await self._asked(tool)
+        return known[1]
+
+    def _fresh(self, tool: str) -> tuple[float, dict[str, JSON] | None] | None:
+        known = self._known.get(tool)
+        return known if known is not None and self._monotonic() < known[0] else None
+
+    async def _asked(self, tool: str) -> tuple[float, dict[str, JSON] | None]:
+        until = self._monotonic() + BREAKER_FRESH_S
+        found = await self._database.fetch(QUERIES["breaker"], (tool,))
+        self._known[tool] = known = (until, dict(found[0]["state"]) if found else None)
+        return known
 
     async def load_all(self) -> dict[str, dict[str, JSON]]:
         """Every stored state by tool."""

@@ -17,7 +17,7 @@ from nodes.engine import Engine
 from nodes.events import Event
 from nodes.fold import RunFold, fold_journal
 from nodes.state import OPEN
-from plans.errors import RunBusy
+from plans.errors import RunBusy, StaleOwner
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -40,12 +40,16 @@ class Driver:
         self.graph = graph
         self._driving: dict[str, str] = {}  # run by thread
 
-    async def answer(self, record: RunRecord, on_event: OnEvent | None, *, is_new: bool) -> RunResult:
+    async def answer(
+        self, record: RunRecord, on_event: OnEvent | None, *, is_new: bool, on_new_thread: bool
+    ) -> RunResult:
         """The one answer of a request, however often and wherever it was made (rule 16).
 
         Whoever drives its run is waited for, as long as it lives; if it dies, the run goes on here.
         """
         try:
+            if is_new and on_new_thread:
+                return await self.drive(record, _request(record), on_event)
             return await (self.begin if is_new else self.go_on)(record, on_event)
         except RunBusy as busy:
             if self._driving.get(record.thread_id, record.run_id) != record.run_id:  # another request's run
@@ -60,7 +64,7 @@ class Driver:
     async def begin(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
         """From the stored request."""
         await self._say_the_end(record)
-        return await self.drive(record, {"goal": record.goal, "request_id": record.request_id}, on_event)
+        return await self.drive(record, _request(record), on_event)
 
     async def go_on(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
         """From where the thread's checkpoints are: none of this run, an interrupt, in the middle, or at an end."""
@@ -89,13 +93,24 @@ class Driver:
             if await self._ended_meanwhile(record, session):
                 return result_of(session.fold, await self._status(record))
             _tell(session.fold, on_event)
-            if on_event is None:  # events that nobody reads cost more than the steps that they are about
-                await self.graph.ainvoke(given, _config(record), stream_mode="updates", durability="async")
+            try:
+                await self._stream(record, given, on_event)
+            except (StaleOwner, RunBusy):
+                if session.ended_as is None:
+                    raise
+                # It had ended by itself and was let go. Somebody has answered it at once and gone on, so that only its
+                # last checkpoint was refused: how it stands now is in the journal.
             else:
-                stream = self.graph.astream(given, _config(record), stream_mode="custom", durability="async")
-                async for said in stream:
-                    on_event(Event.model_validate(said))
+                if session.ended_as is not None:
+                    return result_of(session.fold, session.ended_as)
         return result_of(await self.picture(record.run_id), await self._status(record))
+
+    async def _stream(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> None:
+        if on_event is None:  # events that nobody reads cost more than the steps that they are about
+            await self.graph.ainvoke(given, _config(record), stream_mode="updates", durability="async")
+            return
+        async for said in self.graph.astream(given, _config(record), stream_mode="custom", durability="async"):
+            on_event(Event.model_validate(said))
 
     async def _say_the_end(self, record: RunRecord) -> None:
         """Bring the thread's checkpoints to the end of a run that has ended, where a process died between the two: they
@@ -165,6 +180,10 @@ def _tell(picture: RunFold, on_event: OnEvent | None) -> None:
     if on_event is not None:
         for event in standing(picture):
             on_event(event)
+
+
+def _request(record: RunRecord) -> AgentInput:
+    return {"goal": record.goal, "request_id": record.request_id}
 
 
 def _config(record: RunRecord) -> Any:

@@ -68,9 +68,10 @@ class Agent:
         draft = given_draft(plan) if plan is not None else None
         goal = check_goal(goal if goal is not None else (draft.goal if draft else _named_template(template)))
         values, files = await declared_inputs(inputs or {}, None)
+        thread_is_new = thread_id is None
         thread_id = check_id(thread_id, "the thread id") if thread_id is not None else new_id()
         request_id = check_id(request_id, "the request id") if request_id is not None else f"run:{uuid4().hex}"
-        latest = await self.engine.runs.latest(thread_id)
+        latest = None if thread_is_new else await self.engine.runs.latest(thread_id)
         if latest is not None and latest.status in OPEN and latest.request_id != request_id:
             return await self._instruct(latest, goal, on_event, plan=draft)
         head = new_head(
@@ -87,7 +88,8 @@ class Agent:
         )
         check_plannable(self.engine, head)
         record = await self.engine.runs.create(run_record(head))
-        return await self._driver.answer(record, on_event, is_new=record.run_id == head.run_id)
+        is_new = record.run_id == head.run_id
+        return await self._driver.answer(record, on_event, is_new=is_new, on_new_thread=thread_is_new)
 
     async def resume(
         self,

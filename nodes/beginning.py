@@ -36,6 +36,9 @@ async def begun(engine: Engine, state: AgentState, config: RunnableConfig, conte
     """
     thread_id = thread_of(config) or new_id()
     request_id = state.get("request_id") or _request_of(config)
+    open_here = engine.driving(thread_id, request_id)
+    if open_here is not None and open_here.config is None:  # by the gateway, for this very drive
+        return open_here
     known = await engine.runs.by_request(request_id)
     if known is not None:
         if known.archived is not None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from checkpoints.approvals import Approvals
 from checkpoints.archive_reading import ArchiveReader
@@ -79,7 +80,7 @@ class Engine:
     limits: dict[str, Limits] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
     closing: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    opening: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
     worker: str = ""
     attendance: Attendance = field(init=False)
@@ -114,12 +115,18 @@ class Engine:
 
         Raises RunBusy if another process drives the run, Archived if it is in the archive.
         """
-        async with self.opening:
+        async with self.opening.setdefault(run_id, asyncio.Lock()):
             await self.closed(run_id)
             known = self.sessions.get(run_id)
             if known is None:
                 known = self.sessions[run_id] = await self._opened(run_id)
             return known
+
+    def driving(self, thread_id: str, request_id: str) -> Session | None:
+        """The session that this process has open for a thread, if this request is what its run pursues."""
+        fence = self.fences.of(thread_id)
+        session = self.sessions.get(fence.run_id) if fence is not None and fence.live else None
+        return session if session is not None and session.head.request_id == request_id else None
 
     async def _opened(self, run_id: str) -> Session:
         try:

@@ -45,7 +45,8 @@ class Session:
 
     `acting` names step runs that are having an effect, `starting`, by effect, those that are about to; `known` those
     whose end is stored or queued; `founded` are steps of the current revision that are known, and all before them.
-    `notices` are told as soon as somebody listens.
+    `notices` are told as soon as somebody listens. `ended_as` is how the run stood when this drive ended by itself,
+    with all it knew accepted.
     """
 
     engine: Engine
@@ -67,6 +68,7 @@ class Session:
     _elements: dict[str, tuple[Step, list[JSON]]] = field(default_factory=dict)
     _status: RunStatus | None = None
     _let_go: bool = False
+    ended_as: RunStatus | None = None
 
     @property
     def head(self) -> RunHead:
@@ -272,6 +274,10 @@ class Session:
             if self.fold.finished is None and not self._let_go:
                 await self.record("elapsed", body={"wall_s": round(self.elapsed_s(), 3)})
             await self.flush()
+            if self.fold.finished is not None:
+                self.ended_as = self.fold.finished["status"]
+            elif self._let_go:
+                self.ended_as = "paused"
         finally:
             self.engine.journal.forget(self.head_run_id)
             self.engine.fences.let_go(self.head.thread_id, self.head_run_id, self.lease.fence)
