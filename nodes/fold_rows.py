@@ -101,7 +101,7 @@ def _settlement(self: RunFold, unit: str, attempt: int, body: Body) -> None:
         run.skipped_because = body["why"]
         run.moved("skipped")
         return
-    run.output = Output(**body["output"])
+    run.output = Output.from_stored(body["output"])
     run.moved("done")
     self.usage = self.usage.plus(steps=1)
 
@@ -122,7 +122,7 @@ def _outcome(self: RunFold, unit: str, attempt: int, body: Body) -> None:
             _effect_after_failure(self, unit, intent, happened=bool(body.get("happened")))
         run.moved("failed")
         return
-    run.output, run.failure = Output(**body["output"]), None
+    run.output, run.failure = Output.from_stored(body["output"]), None
     run.degraded = body.get("degraded")
     run.moved("done")
 

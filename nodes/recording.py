@@ -37,12 +37,7 @@ async def outcome_body(
     """The body of an outcome row, and the small artifact that travels with it."""
     output, carried = await session.store(value)
     body: dict[str, Any] = {
-        "output": {
-            "output_ref": output.output_ref,
-            "size": output.size,
-            "sha256": output.sha256,
-            "media_type": output.media_type,
-        },
+        "output": output.as_stored(),
         "elapsed_s": round(session.clock.monotonic() - started, 6),
     }
     notes = [note for note in (session.fold.run(unit).degraded, degraded) if note]
@@ -85,14 +80,15 @@ async def record_failure(
     happened: bool = False,
 ) -> None:
     """Write a failure down; its raw text goes into an artifact and nowhere else."""
+    carried = None
     if raw:
-        artifact = await session.engine.artifacts.put(session.head_run_id, raw.encode("utf-8", "replace"), "text/plain")
-        failure = failure.model_copy(update={"raw_ref": artifact.output_ref})
+        text, carried = await session.keep(raw.encode("utf-8", "replace"), "text/plain")
+        failure = failure.model_copy(update={"raw_ref": text.output_ref})
     kind = "unknown" if failure.code == "UNKNOWN_OUTCOME" else "outcome"
-    body: dict[str, Any] = {"failure": failure.model_dump(), "elapsed_s": round(elapsed_s, 6)}
+    body: dict[str, Any] = {"failure": failure.model_dump(exclude_none=True), "elapsed_s": round(elapsed_s, 6)}
     if happened:
         body["happened"] = True
-    await session.record(kind, unit, failure.attempt, body=body)
+    await session.record(kind, unit, failure.attempt, body=body, artifact=carried)
     announce(session, unit, session.step(base_id(unit)))
 
 

@@ -181,13 +181,18 @@ class Session:
     async def store(self, value: JSON) -> tuple[Output, tuple[Artifact, bytes] | None]:
         """Make a result an artifact: durable now if it is large, else to be sent along with the row that names it."""
         body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        output, carried = await self.keep(body, "application/json")
+        self._keep(output.output_ref, value, len(body))
+        return output, carried
+
+    async def keep(self, body: bytes, media_type: str) -> tuple[Output, tuple[Artifact, bytes] | None]:
+        """Make bytes an artifact: durable now if they are many, else to be sent along with the row that names them."""
         if len(body) <= INLINE_BYTES:
-            artifact = self.engine.artifacts.describe(body, "application/json")
+            artifact = self.engine.artifacts.describe(body, media_type)
             carried = (artifact, body)
         else:
-            artifact = await self.engine.artifacts.put(self.head_run_id, body, "application/json")
+            artifact = await self.engine.artifacts.put(self.head_run_id, body, media_type)
             carried = None
-        self._keep(artifact.output_ref, value, len(body))
         return Output(artifact.output_ref, artifact.size, artifact.sha256, artifact.media_type), carried
 
     async def value(self, unit: str) -> JSON:

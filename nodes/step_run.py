@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,22 @@ class Output:
     output_ref: str
     size: int
     sha256: str
-    media_type: str
+    media_type: str = "application/json"
+
+    def as_stored(self) -> dict[str, Any]:
+        """What a journal row says of it: no more than it has to, for there is one of each step."""
+        stored: dict[str, Any] = {"output_ref": self.output_ref, "size": self.size}
+        if self.output_ref != f"sha256-{self.sha256}":
+            stored["sha256"] = self.sha256
+        if self.media_type != "application/json":
+            stored["media_type"] = self.media_type
+        return stored
+
+    @classmethod
+    def from_stored(cls, stored: Mapping[str, Any]) -> Output:
+        """From a row, of this version or of the first, which said everything."""
+        sha256 = stored.get("sha256") or stored["output_ref"].removeprefix("sha256-")
+        return cls(stored["output_ref"], stored["size"], sha256, stored.get("media_type", "application/json"))
 
 
 @dataclass(slots=True)
