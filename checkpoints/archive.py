@@ -101,7 +101,7 @@ class Archive:
         if dry_run:
             would = tuple(self._as_archived(record, 0) for record in due)
             return ArchiveReport(place=name_of(self.url), dry_run=True, archived=would)
-        outcomes = [outcome for record in due if (outcome := await self._archived(record)) is not None]
+        outcomes = [outcome for record in due if (outcome := await self._archived(record, older_than_s)) is not None]
         trimmed = await trim(self.database, older_than_s)
         deleted, left = await sweep(self.database, self.artifacts)
         return ArchiveReport(
@@ -117,7 +117,7 @@ class Archive:
         asked = {"older_than_s": older_than_s, "thread_id": thread_id}
         return [RunRecord.model_validate(row) for row in await self.database.fetch(QUERIES["runs_to_archive"], asked)]
 
-    async def _archived(self, record: RunRecord) -> ArchivedRun | LeftRun | None:
+    async def _archived(self, record: RunRecord, older_than_s: float) -> ArchivedRun | LeftRun | None:
         """Archive one run; None when another archive was faster."""
         try:
             lease = await self.leases.acquire(record.run_id, f"{self.owner} (archive)")
@@ -126,13 +126,13 @@ class Archive:
         except UnknownThread:
             return None
         try:
-            return await self._moved(record, lease)
+            return await self._moved(record, lease, older_than_s)
         except ArtifactMissing as missing:
             return _left(record, str(missing), busy=False)
         finally:
             await self.leases.release(lease)
 
-    async def _moved(self, record: RunRecord, lease: Lease) -> ArchivedRun | LeftRun:
+    async def _moved(self, record: RunRecord, lease: Lease, older_than_s: float) -> ArchivedRun | LeftRun:
         place, folder = place_at(self.url), layout.folder_of(record)
         await self._begin(record, folder)
         rows = await self.journal.read(record.run_id)
@@ -143,7 +143,7 @@ class Archive:
             reached("archive.file_written")
         await _seal(place, folder, record.run_id, files)
         reached("archive.manifest_written")
-        if not await self._buried(record, lease, rows):
+        if not await self._buried(record, lease, rows, older_than_s):
             return _left(record, f"thread {record.thread_id} has begun another run meanwhile", busy=True)
         reached("archive.rows_deleted")
         return self._as_archived(record, sum(size for size, _ in files.values()))
@@ -180,8 +180,11 @@ class Archive:
         yield "journal.jsonl", await asyncio.to_thread(layout.journal_file, rows)
         yield "run.json", layout.run_file(record, self.told(record, rows))
 
-    async def _buried(self, record: RunRecord, lease: Lease, rows: Sequence[Row]) -> bool:
-        """Delete the run's rows and leave its tombstone; False, and nothing has changed, when that may not be."""
+    async def _buried(self, record: RunRecord, lease: Lease, rows: Sequence[Row], older_than_s: float) -> bool:
+        """Delete the run's rows, and with the last of a thread its checkpoints; the tombstone stays.
+
+        False, and nothing has changed, when that may not be.
+        """
         thread = {"thread_id": record.thread_id}
         wanted: dict[str, Any] = {
             **thread,
@@ -190,7 +193,13 @@ class Archive:
             "effects": jsonb(effects_of(rows)),
         }
         locks = {**thread, "requests": [record.tenant + hashed(record.request_id)]}
-        _, gone = await self.database.together([(QUERIES["lock_for_burial"], locks), (QUERIES["bury_run"], wanted)])
+        _, gone, _ = await self.database.together(
+            [
+                (QUERIES["lock_for_burial"], locks),
+                (QUERIES["bury_run"], wanted),
+                (QUERIES["forget_checkpoints"], {**thread, "older_than_s": older_than_s}),
+            ]
+        )
         return bool(gone)
 
     def _as_archived(self, record: RunRecord, size: int) -> ArchivedRun:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from checkpoints import archive_files as layout
 from checkpoints.archive_reading import ArchiveReader
 from checkpoints.artifacts import ArtifactStore
 from checkpoints.crash_points import reached
@@ -68,7 +67,7 @@ class Erasure:
             stones = await Tombstones(self.database).of_thread(thread_id)  # now no archive adds another
             if not runs and not stones:
                 raise UnknownThread(f"no run was ever started on thread {thread_id!r}, so there is nothing to erase")
-            await self._erase_archives(runs, stones)
+            await self._erase_archives(stones)
             reached("erasure.archives_deleted")
             await self._erase_rows(thread_id, runs, leases)
             reached("erasure.rows_deleted")
@@ -100,11 +99,9 @@ class Erasure:
                 leases.append(lease)
             yield leases
 
-    async def _erase_archives(self, runs: Sequence[RunRecord], stones: Sequence[Tombstone]) -> None:
+    async def _erase_archives(self, stones: Sequence[Tombstone]) -> None:
         """Delete the archived files of all runs, of those too whose archive was only begun."""
         here = place_at(self.archives.url)
-        for run in runs:
-            await asyncio.to_thread(here.remove, layout.folder_of(run))
         for stone in stones:
             if stone.place is not None and stone.folder is not None:
                 await asyncio.to_thread(self.archives.place_of(stone).remove, stone.folder)

@@ -647,9 +647,15 @@ GROUP BY c.thread_id
 HAVING max((c.checkpoint ->> 'ts')::timestamptz) <= clock_timestamp() - make_interval(secs => %(older_than_s)s);
 
 -- name: forget_checkpoints
+-- A server saves what it was sent before the run begins: what was saved so lately may be a run that is beginning.
 WITH forsaken AS (
     SELECT %(thread_id)s::text AS thread_id
     WHERE NOT EXISTS (SELECT FROM surestep.runs r WHERE r.thread_id = %(thread_id)s)
+        AND NOT EXISTS (
+            SELECT FROM checkpoints c
+            WHERE c.thread_id = %(thread_id)s
+                AND (c.checkpoint ->> 'ts')::timestamptz > clock_timestamp() - make_interval(secs => %(older_than_s)s)
+        )
 ), blobs AS (
     DELETE FROM checkpoint_blobs b USING forsaken f WHERE b.thread_id = f.thread_id
 ), writes AS (

@@ -100,8 +100,9 @@ class Runs:
         return _of_stone(stone)
 
     async def get(self, run_id: str) -> RunRecord | None:
-        """The run of this id."""
-        return _first(await self._database.fetch(QUERIES["run_by_id"], (run_id,)))
+        """The run of this id, be it archived."""
+        found = _first(await self._database.fetch(QUERIES["run_by_id"], (run_id,)))
+        return found or _living(await self._tombstones.of_run(run_id))
 
     async def by_request(self, request_id: str, tenant: str = "") -> RunRecord | None:
         """The run that this request began, be it archived."""

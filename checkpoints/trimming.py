@@ -15,7 +15,8 @@ HOT_S = 3600.0
 async def trim(database: Database, older_than_s: float) -> int:
     """Trim the threads whose runs are over since an hour, or since the age given if that is less; gives how many.
 
-    A thread that a new run is changing meanwhile is left for the next time.
+    A thread that a new run is changing meanwhile is left for the next time. One without runs lost its checkpoints with
+    its last run, and is looked at again, because a process may have saved one behind it.
     """
     forgotten = await _forget(database, older_than_s)
     return forgotten + await _keep_latest(database, min(HOT_S, older_than_s))
@@ -24,11 +25,10 @@ async def trim(database: Database, older_than_s: float) -> int:
 async def _forget(database: Database, older_than_s: float) -> int:
     found = await database.fetch(QUERIES["forsaken_threads"], {"older_than_s": older_than_s})
     for row in found:
-        thread = {"thread_id": row["thread_id"]}
+        thread = {"thread_id": row["thread_id"], "older_than_s": older_than_s}
         await database.together(
             [(QUERIES["lock_for_burial"], {**thread, "requests": []}), (QUERIES["forget_checkpoints"], thread)]
         )
-        reached("archive.thread_forgotten")
     return len(found)
 
 

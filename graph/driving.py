@@ -121,7 +121,9 @@ class Driver:
         if head is None or not state.tasks or state.interrupts:
             return
         run = record if head.run_id == record.run_id else await self.engine.runs.get(head.run_id)
-        if run is not None and run.status not in OPEN:
+        if run is not None and run.archived is not None:  # the nodes find that out, and lead to the end
+            await self.graph.ainvoke(None, _config(record))
+        elif run is not None and run.status not in OPEN:
             await self.drive(run, None, None)
 
     async def latest(self, thread_id: str) -> RunRecord:
@@ -136,7 +138,7 @@ class Driver:
         picture = fold_journal(await self.engine.journal.read(run_id))
         if picture.head is None:
             record = await self.engine.runs.get(run_id)
-            if record is None:
+            if record is None or record.archived is not None:
                 return await archived_picture(self.engine, run_id)
             picture.apply("run", None, 0, {"head": record.input})
         return picture

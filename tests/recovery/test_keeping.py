@@ -26,7 +26,6 @@ ARCHIVING = [
     ("archive.begun", 1),
     ("archive.manifest_written", 1),
     ("archive.rows_deleted", 1),
-    ("archive.thread_forgotten", 1),
     ("archive.file_deleted", 1),
 ]
 ERASING = [
