@@ -15,6 +15,7 @@ import pytest
 from checkpoints.archive_files import measured
 from checkpoints.places import place_at
 from graph.gateway import Agent
+from graph.opening import saver_for
 from plans.decisions import Reject
 from plans.errors import ArtifactMissing, StorageUnavailable, UnknownThread, UsageError
 from tests.graph.conftest import OpenAgent
@@ -183,6 +184,19 @@ async def test_a_living_thread_keeps_its_latest_checkpoint(agent: Agent) -> None
     assert await rows_of(agent, "checkpoints") == 1
     assert (await agent.graph.aget_state(config)).values == before.values
     assert (await agent.archive()).threads_trimmed == 0
+
+
+async def test_a_checkpoint_that_was_saved_behind_the_last_run_goes_with_the_next_archive(agent: Agent) -> None:
+    """A process that saves late brings nothing back for good; what was saved lately may be a run that is beginning."""
+    await agent.run(plan=PLAN, thread_id="t")
+    await agent.archive(older_than=0)
+    await agent.run(plan=QUESTION, thread_id="goes on")
+    others = await rows_of(agent, "checkpoints")
+    await saver_for(agent.engine).acopy_thread("goes on", "t")
+    await agent.archive()
+    assert await rows_of(agent, "checkpoints") == 2 * others
+    assert (await agent.archive(older_than=0)).threads_trimmed == 1
+    assert await rows_of(agent, "checkpoints") == others
 
 
 async def test_a_place_that_cannot_be_written_deletes_nothing(agent: Agent, tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ async def _keep(url: str, folder: Path, verb: str) -> None:
         if verb == "erase":
             await agent.erase(THREAD)
         else:
-            await agent.archive(older_than=0)
+            await agent.archive(older_than="7d" if verb == "trim" else 0)
 
 
 def _be_a_child(url: str, folder: str, verb: str, point: str, nth: int) -> None:

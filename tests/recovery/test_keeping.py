@@ -92,12 +92,10 @@ async def test_trimming_killed_in_the_middle_goes_on(keeper: Keeper, database_ur
     async with opened(database_url, tmp_path) as agent:
         for thread in ("a", "b"):
             await agent.run(plan=PLAN, thread_id=thread)
-            # Such a thread has a run that is over and not archived: its archive was begun by somebody who holds it.
-            latest = await agent.engine.runs.latest(thread)
-            await agent.engine.leases.acquire(latest.run_id, "somebody")
-        assert (await asyncio.to_thread(keeper.run, database_url, tmp_path, "archive", "archive.thread_trimmed")) < 0
+        await agent.engine.database.execute("UPDATE surestep.runs SET ended_at = ended_at - interval '2 hours'")
+        assert (await asyncio.to_thread(keeper.run, database_url, tmp_path, "trim", "archive.thread_trimmed")) < 0
         assert (await left(agent))["checkpoints"] > 2
-        assert await asyncio.to_thread(keeper.run, database_url, tmp_path, "archive") == 0
+        assert await asyncio.to_thread(keeper.run, database_url, tmp_path, "trim") == 0
         assert (await left(agent))["checkpoints"] == 2
 
 
