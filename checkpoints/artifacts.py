@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
@@ -92,6 +92,11 @@ class ArtifactStore:
                 f"the stored result {output_ref!r} of run {run_id} was changed: its bytes have SHA-256 {found}"
             )
         return bytes(body)
+
+    async def missing(self, run_id: str, output_refs: Collection[str]) -> set[str]:
+        """Which of these results are not recorded as the run's."""
+        found = await self._database.fetch(QUERIES["artifacts_among"], (run_id, list(output_refs)))
+        return set(output_refs) - {row["output_ref"] for row in found}
 
     async def written_at(self, location: str) -> float | None:
         """When the file at a row's `location` was last written, in seconds since 1970; None when there is none."""

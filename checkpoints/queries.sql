@@ -207,6 +207,9 @@ INSERT INTO surestep.artifacts (run_id, output_ref, sha256, size, media_type, bo
 VALUES (%(run_id)s, %(output_ref)s, %(sha256)s, %(size)s, %(media_type)s, %(body)s, %(location)s)
 ON CONFLICT (run_id, output_ref) DO NOTHING;
 
+-- name: artifacts_among
+SELECT output_ref FROM surestep.artifacts WHERE run_id = %s AND output_ref = ANY (%s);
+
 -- name: artifact
 SELECT sha256, body FROM surestep.artifacts WHERE run_id = %s AND output_ref = %s;
 
@@ -372,6 +375,38 @@ WITH thread AS MATERIALIZED (
     INSERT INTO surestep.leases (run_id) SELECT run_id FROM created
 )
 SELECT * FROM created;
+
+-- name: create_fork
+-- Rule 18: the run, its first rows and its references to the parent's results are one statement: all of it or nothing.
+-- The rows have the fence that nobody has ever held. A file is referred to by its place, a small body is copied.
+WITH thread AS MATERIALIZED (
+    SELECT surestep.open_run(%(thread_id)s) AS open_run
+), created AS (
+    INSERT INTO surestep.runs (
+        run_id, thread_id, tenant, request_id, goal, input, input_sha256, status, summary, forked_from
+    )
+    SELECT
+        %(run_id)s, %(thread_id)s, %(tenant)s, %(request_id)s, %(goal)s, %(input)s::jsonb, %(input_sha256)s, %(status)s,
+        %(summary)s::jsonb, %(forked_from)s
+    FROM thread WHERE open_run IS NULL
+    ON CONFLICT (tenant, request_id) DO NOTHING
+    RETURNING *
+), leased AS (
+    INSERT INTO surestep.leases (run_id) SELECT run_id FROM created
+), held AS (
+    INSERT INTO surestep.artifacts (run_id, output_ref, sha256, size, media_type, body, location)
+    SELECT c.run_id, a.output_ref, a.sha256, a.size, a.media_type, a.body, a.location
+    FROM created c JOIN surestep.artifacts a ON a.run_id = c.forked_from
+    WHERE a.output_ref = ANY (%(output_refs)s::text[])
+), written AS (
+    INSERT INTO surestep.journal (run_id, fence, n, kind, attempt, body)
+    SELECT c.run_id, 0, g.n, g.kind, 0, g.body::jsonb
+    FROM created c, unnest(%(n)s::bigint[], %(kind)s::text[], %(body)s::text[]) AS g (n, kind, body)
+)
+SELECT * FROM created;
+
+-- name: forks_of_run
+SELECT * FROM surestep.runs WHERE forked_from = %s ORDER BY created_at, run_id;
 
 -- name: run_of_request
 SELECT * FROM surestep.runs WHERE tenant = %s AND request_id = %s;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.jsonb import jsonb
 from checkpoints.queries import QUERIES
+from checkpoints.rows import Row, body_text
 from checkpoints.tombstones import Tombstone, Tombstones
 from plans.errors import UsageError
 from plans.values import JSON, sha256_of
@@ -47,6 +49,15 @@ class RunRecord(BaseModel):
     created_at: datetime | None = None
     ended_at: datetime | None = None
     archived: Tombstone | None = None
+    forked_from: str | None = None
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """What a fork begins with: its first journal rows, and which results of the run it was made of it refers to."""
+
+    rows: Sequence[Row]
+    output_refs: Sequence[str]
 
 
 class Runs:
@@ -56,18 +67,22 @@ class Runs:
         self._database = database
         self._tombstones = Tombstones(database)
 
-    async def create(self, record: RunRecord) -> RunRecord:
+    async def create(self, record: RunRecord, inherited: Inherited | None = None) -> RunRecord:
         """Store a new run with its lease row, not driven by anyone yet; gives the row as it is stored.
 
         Where the tenant's `request_id` is known and its input is the same, that first run is given back and nothing is
         stored, however many callers come at once (rule 16), also long after it was archived. With other input, or when
-        that run was erased, or when the thread has another run that has not ended, it is a UsageError.
+        that run was erased, or when the thread has another run that has not ended, it is a UsageError. What a fork
+        inherits is stored by the same statement: there is never a fork without it (rule 18).
         """
         digest = record.input_sha256 or sha256_of({"goal": record.goal, "input": record.input})
         stored = record.model_dump(include={"run_id", "thread_id", "tenant", "request_id", "goal", "status"})
         written = {**stored, "input": jsonb(record.input), "input_sha256": digest, "summary": jsonb(record.summary)}
+        if inherited is not None:
+            written |= _begins_with(record, inherited)
+        statement = QUERIES["create_run" if inherited is None else "create_fork"]
         # The second statement sees what the first one waited for: a statement's snapshot is taken before its waits.
-        found = await self._database.fetch(QUERIES["create_run"], written) or await self._database.fetch(
+        found = await self._database.fetch(statement, written) or await self._database.fetch(
             QUERIES["run_of_request"], (record.tenant, record.request_id)
         )
         reached("run.created")
@@ -116,6 +131,10 @@ class Runs:
         stones = await self._tombstones.of_thread(thread_id)
         return next((run for stone in stones if (run := _living(stone)) is not None), None)
 
+    async def forks(self, run_id: str) -> Sequence[RunRecord]:
+        """The runs that were forked from this one, and hold its results too; oldest first."""
+        return [_record(row) for row in await self._database.fetch(QUERIES["forks_of_run"], (run_id,))]
+
     async def set_status(self, run_id: str, fence: int, status: RunStatus, summary: Mapping[str, JSON]) -> None:
         """Write how the run stands; StaleOwner, and nothing written, when the lease is not this fence's any more.
 
@@ -135,6 +154,16 @@ class Runs:
     async def list(self, limit: int = 50) -> Sequence[RunRecord]:
         """The newest runs, newest first."""
         return [_record(row) for row in await self._database.fetch(QUERIES["newest_runs"], (limit,))]
+
+
+def _begins_with(record: RunRecord, inherited: Inherited) -> dict[str, Any]:
+    return {
+        "forked_from": record.forked_from,
+        "output_refs": list(inherited.output_refs),
+        "n": [row.n for row in inherited.rows],
+        "kind": [row.kind for row in inherited.rows],
+        "body": [body_text(row) for row in inherited.rows],
+    }
 
 
 def _first(rows: Sequence[Mapping[str, Any]]) -> RunRecord | None:

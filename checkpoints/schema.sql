@@ -105,6 +105,7 @@ CREATE TABLE surestep.runs (
     summary jsonb DEFAULT '{}'::jsonb NOT NULL,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     ended_at timestamp with time zone,
+    forked_from text,
     CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'failed'::text, 'cancelled'::text, 'limited'::text])))
 );
 
@@ -204,6 +205,8 @@ CREATE INDEX artifacts_by_location ON surestep.artifacts USING btree (location) 
 CREATE INDEX runs_by_age ON surestep.runs USING btree (created_at);
 
 CREATE INDEX runs_by_end ON surestep.runs USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+
+CREATE INDEX runs_by_parent ON surestep.runs USING btree (forked_from) WHERE (forked_from IS NOT NULL);
 
 CREATE INDEX runs_by_thread ON surestep.runs USING btree (thread_id, created_at);
 

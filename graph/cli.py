@@ -25,6 +25,7 @@ from graph.cli_options import (
     ThreadId,
     Toolkits,
 )
+from graph.cli_tools import tools_app
 
 app = typer.Typer(
     name="surestep",
@@ -34,7 +35,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-tools_app = typer.Typer(help="The tools a run may use.", invoke_without_command=True)
 app.add_typer(tools_app, name="tools")
 
 INTERRUPTED = 130
@@ -132,10 +132,27 @@ def resume(
 
 @app.command()
 def cancel(thread: ThreadId, json: Json = False) -> None:
-    """End a run: reads are cut off, effects that have begun are awaited."""
+    """End a run, wherever it is driven."""
     from graph.commands.cancel import cancel_thread
 
     cancel_thread(thread, as_json=json)
+
+
+@app.command()
+def fork(
+    thread: ThreadId,
+    from_step: Annotated[str, typer.Option("--from", metavar="STEP", help="This step and all that depends on it.")],
+    new_thread: Thread = None,
+    toolkit: Toolkits = None,
+    request_id: Request = None,
+    approve: Approve = "ask",
+    limit: LimitOptions = None,
+    json: Json = False,
+) -> None:
+    """Run again from a step, as a new run."""
+    from graph.commands.fork import ForkWish, fork_thread
+
+    fork_thread(ForkWish(thread, from_step, new_thread, request_id, approve, limit or []), toolkit or [], as_json=json)
 
 
 @app.command()
@@ -212,37 +229,6 @@ def show(
     from graph.commands.looking import show_thread
 
     show_thread(thread, output, as_json=json)
-
-
-@tools_app.callback()
-def tools(context: typer.Context, toolkit: Toolkits = None, json: Json = False) -> None:
-    """List the tools a run may use."""
-    context.obj = (toolkit or [], json)
-    if context.invoked_subcommand is None:
-        tools_list(context)
-
-
-@tools_app.command("list")
-def tools_list(context: typer.Context, toolkit: Toolkits = None, json: Json = False) -> None:
-    """List the tools a run may use."""
-    from graph.commands.catalogue import list_tools
-
-    before, as_json = context.obj  # options may stand before or after the subcommand
-    list_tools([*before, *(toolkit or [])], as_json=json or as_json)
-
-
-@tools_app.command("show")
-def tools_show(
-    context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="TOOL", help="Its name.")],
-    toolkit: Toolkits = None,
-    json: Json = False,
-) -> None:
-    """Show one tool: what it takes, gives, and how it is safeguarded."""
-    from graph.commands.catalogue import show_tool
-
-    before, as_json = context.obj
-    show_tool(name, [*before, *(toolkit or [])], as_json=json or as_json)
 
 
 @app.command()

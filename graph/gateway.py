@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from graph.cancelling import cancelled
 from graph.driving import Driver, OnEvent
+from graph.forking import ForkOptions, forked
 from graph.given import age_s, check_id, limits_from
 from graph.preview import check_plannable, preview
 from graph.result import PlanPreview, RunResult, RunSummary, result_of
@@ -127,6 +128,27 @@ class Agent:
         has ended already is left as it is and its result given. Raises UnknownThread.
         """
         return await cancelled(self._driver, await self._driver.latest(thread_id), wait_s, on_event)
+
+    async def fork(
+        self,
+        thread_id: str,
+        from_step: str,
+        *,
+        new_thread_id: str | None = None,
+        request_id: str | None = None,
+        limits: Mapping[str, Any] | None = None,
+        on_event: OnEvent | None = None,
+        approve: ApproveMode = "ask",
+    ) -> RunResult:
+        """A new run, on a new thread, from this step of a thread's latest run: the step and all that depends on it run
+        again, and what else had finished is kept by reference.
+
+        A step that had its effect, or may have had it, asks a person before it has it again. The same `request_id`
+        twice is one fork. Raises UnknownThread, InvalidInput, RunBusy while the run to be forked is driven.
+        """
+        parent = await self._driver.latest(thread_id)
+        options = ForkOptions(from_step, new_thread_id, request_id, limits, approve)
+        return await forked(self._driver, parent, options, on_event)
 
     async def decide(self, thread_id: str, step_id: str, decision: Decision, by: str) -> ApprovalRequest:
         """Record a decision about a step's pending approval, and nothing else. Raises ApprovalConflict."""

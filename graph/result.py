@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict
 
 from nodes.fold import RunFold
-from nodes.state import RunStatus
+from nodes.state import Forked, RunStatus
 from nodes.step_run import StepRun
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
@@ -56,6 +56,7 @@ class RunResult(_Frozen):
     failures: tuple[Failure, ...] = ()
     usage: Usage = Usage()
     archived: str | None = None
+    forked: Forked | None = None
 
     _EXIT_CODES: ClassVar[dict[str, int]] = {
         "done": 0, "failed": 1, "paused": 3, "limited": 4, "cancelled": 5, "running": 6,
@@ -70,9 +71,10 @@ class RunResult(_Frozen):
         return self._EXIT_CODES[self.status]
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `run --json` prints."""
+        """The object that `run --json` prints; a fork's also names what it was made of."""
         plan = self.plan
         archived = {"archived": self.archived} if self.archived else {}
+        forked = {"forked": self.forked.model_dump(include={"run_id", "thread_id", "step_id"})} if self.forked else {}
         return {
             "run_id": self.run_id,
             "thread_id": self.thread_id,
@@ -83,6 +85,7 @@ class RunResult(_Frozen):
             "approvals": [request.model_dump(mode="json") for request in self.approvals],
             "usage": self.usage.model_dump(mode="json"),
             **archived,
+            **forked,
         }
 
 
@@ -128,6 +131,7 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
         failures=tuple(Failure.model_validate(failure) for failure in finished.get("failures", ())),
         usage=fold.usage,
         archived=fold.archived,
+        forked=fold.head.forked,
     )
 
 

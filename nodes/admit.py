@@ -215,19 +215,23 @@ def _allowed(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> 
         raise _Refused("REJECTED", f"a person has rejected this call of {name}")
     effect = effect_name(tool, args) if tool is not None and changes_the_world(tool.effect) else None
     risk = highest_risk(step.risk, tool.risk if tool else None)
-    reason = _why_ask(step, facts, _who_has(effect, fold, facts), risk)
+    reason = _why_ask(step, facts, _before(step, effect, fold, facts), risk)
     if reason is not None and f"{facts.unit}|{call}" not in fold.decisions:
         return Ask(shown, call, risk, reason)
     key = idempotency_key(fold.head.run_id if fold.head else "", facts.unit, name, args)
     return Run(args, call, key, effect, facts.missing)
 
 
-def _who_has(effect: str | None, fold: RunFold, facts: Facts) -> str | None:
-    """Who has had this effect, or may have had it, or is about to. A step run itself too, where its result was none."""
+def _before(step: Step, effect: str | None, fold: RunFold, facts: Facts) -> str | None:
+    """Who has had this effect, or may have had it, or is about to. A step run itself too, where its result was none,
+    and the same step of the run that this was forked from, whatever its arguments were."""
     if effect is None:
         return None
-    before = fold.effects.get(effect)
-    return before[0] if before else facts.starting.get(effect)
+    if before := fold.effects.get(effect):
+        return before[0]
+    if not fold.had.isdisjoint((facts.unit, step.id)):
+        return f"{facts.unit} of the run that this one was forked from"
+    return facts.starting.get(effect)
 
 
 def _why_ask(step: Step, facts: Facts, before: str | None, risk: Risk) -> str | None:

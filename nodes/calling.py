@@ -13,6 +13,7 @@ from checkpoints.rows import Row
 from nodes.admit import Run
 from nodes.doubt import bounded
 from nodes.handing import context, seconds_for
+from nodes.inheritance import is_inherited
 from nodes.missing import note
 from nodes.recording import announce, criterion_failure, outcome_body, record_failure, record_success
 from plans.errors import StaleOwner
@@ -72,13 +73,15 @@ async def resend(session: Session, unit: str, step: Step) -> None:
     tool = session.engine.registry.get(intent["tool"])
     if tool is None:
         await _unknown(session, unit, run.attempt, intent["tool"], "its tool is no longer registered")
-    elif run.resend or tool.effect in ("idempotent", "transactional"):
+    elif run.resend or (tool.effect in ("idempotent", "transactional") and not is_inherited(run)):
         doubted = tool.effect == "idempotent"
         number, degraded = run.attempt + 1, intent.get("degraded")
         attempt = Attempt(unit, step, tool, intent["args"], intent["key"], number, degraded, doubted)
         await _call(session, await _intend(session, attempt, intent))
     elif tool.probe is not None:
         await _probe(session, unit, step, tool, intent)
+    elif is_inherited(run):
+        await _unknown(session, unit, run.attempt, tool.name, "the run that this one was forked from has begun it")
     else:
         await _unknown(session, unit, run.attempt, tool.name, "the work stopped between its start and its result")
 
@@ -109,6 +112,9 @@ async def _probe(session: Session, unit: str, step: Step, tool: Tool, intent: Ma
     found = await tool.ask_probe(intent["key"], ctx, session.engine.ports)
     if isinstance(found, Failure):
         await _unknown(session, unit, run.attempt, tool.name, "and whether it has happened could not be found out")
+    elif found is None and is_inherited(run):
+        why = "its tool says that it has not; the run that this one was forked from may still do it"
+        await _unknown(session, unit, run.attempt, tool.name, why)
     elif found is None:
         why = "the tool says that it has not happened"
         await session.record("settlement", unit, run.attempt, body={"how": "run", "by": "probe", "why": why})

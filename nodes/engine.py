@@ -165,14 +165,21 @@ def run_record(head: RunHead) -> RunRecord:
     """The stored request of a run; its hash leaves out what differs between two sendings of one request."""
     stored = head.model_dump(mode="json")
     request = {name: stored[name] for name in ("goal", "inputs", "files", "template", "given_plan")}
+    digest = sha256_of(request) if head.forked is None else fork_sha256(head.forked.thread_id, head.forked.step_id)
     return RunRecord(
         run_id=head.run_id,
         thread_id=head.thread_id,
         request_id=head.request_id,
         goal=head.goal,
         input=stored,
-        input_sha256=sha256_of(request),
+        input_sha256=digest,
+        forked_from=head.forked.run_id if head.forked else None,
     )
+
+
+def fork_sha256(thread_id: str, step_id: str) -> str:
+    """What makes two requests for a fork the same; what it inherits may have grown since the first one was sent."""
+    return sha256_of({"fork_of": thread_id, "step": step_id})
 
 
 @asynccontextmanager

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
-from pathlib import PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage
 
 from checkpoints.crash_points import reached
-from nodes.state import OPEN, AgentState, RunStatus
+from nodes.state import OPEN, AgentState, RunHead, RunStatus
 from plans.failure import Failure
 from plans.faults import errors_among
 from plans.references import UnresolvedReference, as_text, lines_of, references_in, resolve
@@ -42,7 +43,7 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
         "status": status,
         "answer": answer,
         "failures": [failure.model_dump() for failure in failures],
-        "report_ref": str(PurePath(session.head.output_folder, report)) if report else None,
+        "report_ref": await asyncio.to_thread(_place, session.head, report) if report else None,
         "wall_s": round(session.elapsed_s(), 3),
     }
     await session.record("finish", body=body, wait=True)
@@ -80,6 +81,13 @@ def _failures(state: AgentState, session: Session) -> list[Failure]:
     code = {"MODEL_FAILED": "MODEL_ANSWER_INVALID"}.get(code, code)
     message = errors[0].message if code != "PLAN_INVALID" else "; ".join(str(error) for error in errors)
     return [Failure(code=code, message=message), *found]
+
+
+def _place(head: RunHead, report: str) -> str:
+    """Where a report is: in the run's own folder, or in that of a run it was forked from."""
+    folders = (head.output_folder, *(head.forked.folders if head.forked else ()))
+    found = (str(Path(folder, report)) for folder in folders if Path(folder, report).is_file())
+    return next(found, str(Path(head.output_folder, report)))
 
 
 def _in_doubt(session: Session) -> list[Failure]:

@@ -33,8 +33,8 @@ class RunFold:
     step, the revision in which it came to be what it is; `reserved`, by question, what a model that has not answered
     may have cost; `answered` the ids of approvals whose decision was taken; `edits`, by step, calls that a person has
     changed and that no revision has yet; `effects`, by the effect's name, the step runs that have it, or may have it,
-    to their name; `version` that of the journal's rows from here on; `archived` where the rows came from, if that was
-    the archive.
+    to their name; `had` names steps of a fork that its parent has run, and whose effect would be another one now;
+    `version` that of the journal's rows from here on; `archived` where the rows came from, if that was the archive.
     """
 
     head: RunHead | None = None
@@ -54,6 +54,7 @@ class RunFold:
     effects: dict[str, tuple[str, ...]] = field(default_factory=dict)
     local_replans: Counter[str] = field(default_factory=Counter)
     global_replans: int = 0
+    had: frozenset[str] = frozenset()
     instructions: dict[str, str] = field(default_factory=dict)
     input_changes: int = 0
     usage: Usage = Usage()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nodes.fold_spending import model, reservation, wall
+from nodes.inheritance import inherited
 from nodes.state import OPEN, InputFile, RunHead, Verdict
 from nodes.step_run import Output, StepRun, base_id
 from nodes.versions import journal_version
@@ -257,6 +258,7 @@ def _reopened(self: RunFold, _: str, __: int, body: Body) -> None:
 APPLY: dict[str, Apply] = {
     "run": _run,
     "version": _version,
+    "inherited": inherited,
     "inputs": _inputs,
     "plan": _plan,
     "intent": _intent,

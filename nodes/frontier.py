@@ -39,8 +39,8 @@ class Frontier:
         for step_id, waiting in self._waiting.items():
             if waiting == 0:
                 self.push(step_id)
-        for unit in fold.steps:
-            if unit not in self._edges and base_id(unit) in self._edges:
+        for unit, run in fold.steps.items():  # what is in doubt waits for nothing: its arguments are stored
+            if base_id(unit) in self._edges and (unit not in self._edges or run.in_doubt is not None):
                 self.push(unit)
 
     def push(self, unit: str) -> None:

@@ -42,7 +42,11 @@ def context(
         attempt=attempt,
         idempotency_key=key,
         deadline=min(engine.clock.monotonic() + seconds_for(session, step, tool), end_by),
-        files=FileScope({name: Path(file.path) for name, file in head.files.items()}, Path(head.output_folder)),
+        files=FileScope(
+            {name: Path(file.path) for name, file in head.files.items()},
+            Path(head.output_folder),
+            [Path(folder) for folder in head.forked.folders] if head.forked else (),
+        ),
         connection=transaction or engine.connections.read_only(),
         external=engine.connections.external,
         progress=_on_loop(_telling(session, unit, tool.name, attempt)),

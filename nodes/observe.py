@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nodes.asking import record_request
 from nodes.events import Event
 from nodes.inbox import instruction_id, new_instruction, taken
+from nodes.inheritance import is_inherited
 from nodes.state import AgentState, Planning, Verdict
 from nodes.step_run import base_id
 from nodes.verdicts import Standing, decide, most_severe
@@ -83,7 +84,7 @@ def _standing(session: Session, unit: str, failure: Failure) -> Standing:
     return Standing(
         tries=run.tries,
         max_attempts=1 if once or (tool is not None and tool.spec.critical) else limits.max_attempts,
-        resendable=tool is not None and tool.effect in ("idempotent", "transactional"),
+        resendable=tool is not None and tool.effect in ("idempotent", "transactional") and not is_inherited(run),
         alternative=None if once else next_alternative(session, unit),
         can_replan=session.engine.planner is not None,
         local_replans_left=limits.max_local_replans - session.fold.local_replans[step_id],

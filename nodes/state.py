@@ -37,6 +37,16 @@ class InputFile(_Frozen):
     sha256: str
 
 
+class Forked(_Frozen):
+    """The run that a fork was made of, and the step from which it runs again. `folders` are where the runs before it
+    have written their files, the nearest first."""
+
+    run_id: str
+    thread_id: str
+    step_id: str
+    folders: tuple[str, ...] = ()
+
+
 class RunHead(_Frozen):
     """What a run is about. `inputs` are JSON values; a file input stands in `files` under its name instead."""
 
@@ -52,6 +62,7 @@ class RunHead(_Frozen):
     template: str | None = None
     given_plan: PlanDraft | None = None
     output_folder: str = ""
+    forked: Forked | None = None
 
     def input_values(self) -> dict[str, Any]:
         """What `${inputs.…}` sees: a file is its absolute path."""
@@ -142,6 +153,7 @@ class AgentState(AgentInput, AgentOutput, total=False):
 
 
 CHECKPOINTED: tuple[type[BaseModel], ...] = (
-    ApprovalRequest, Drafted, Failure, Fault, InputFile, Limits, Plan, PlanDraft, Planning, RunHead, Usage, Verdict,
+    ApprovalRequest, Drafted, Failure, Fault, Forked, InputFile, Limits, Plan, PlanDraft, Planning, RunHead, Usage,
+    Verdict,
 )  # fmt: skip
 """Every type that may stand in a checkpoint; the saver's serializer allows these and LangGraph's own."""

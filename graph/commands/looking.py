@@ -69,6 +69,8 @@ def _show(result: RunResult) -> None:
     from graph.commands.ending import show_end
 
     show(result.goal, "")
+    if result.forked is not None:
+        show(f"forked from thread {result.forked.thread_id} at step {result.forked.step_id}", "")
     rows = [
         (f"  {step.id}" if "[" in step.id else step.id, step.tool or "llm", step.status, str(step.attempts),
          f"{step.elapsed_s:.2f} s", _remark(step))
