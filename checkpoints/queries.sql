@@ -420,6 +420,27 @@ SELECT * FROM surestep.runs WHERE thread_id = %s ORDER BY created_at DESC, run_i
 -- name: newest_runs
 SELECT * FROM surestep.runs ORDER BY created_at DESC, run_id DESC LIMIT %s;
 
+-- name: runs_left_behind
+-- A run that was decided and not taken up again, and one whose worker is gone: nobody goes on with them by itself.
+SELECT r.thread_id, r.status FROM surestep.runs r JOIN surestep.leases l USING (run_id)
+WHERE l.fence > 0 AND NOT (
+    l.owner IS NOT NULL AND l.expires_at > clock_timestamp() AND EXISTS (
+        SELECT FROM pg_stat_activity a
+        WHERE a.pid = l.backend_pid AND (a.backend_start IS NULL OR a.backend_start = l.backend_start)
+    )
+) AND (
+    r.status = 'running' OR (
+        r.status = 'paused' AND EXISTS (
+            SELECT FROM surestep.approvals a
+            WHERE a.run_id = r.run_id AND a.status NOT IN ('pending', 'withdrawn') AND NOT EXISTS (
+                SELECT FROM surestep.journal j
+                WHERE j.run_id = r.run_id AND j.kind = 'decision' AND j.body ->> 'approval_id' = a.approval_id
+            )
+        )
+    )
+)
+ORDER BY r.created_at, r.run_id;
+
 -- name: set_run_status
 WITH held AS (
     SELECT run_id FROM surestep.leases

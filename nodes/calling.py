@@ -90,9 +90,9 @@ async def _intend(session: Session, attempt: Attempt, intent: Mapping[str, Any])
     """Nothing of an effect happens before its intent is accepted, nor after the time that the intent gives it: who was
     stopped in between writes a new one, and begins nothing where the lease is over. From here on the attempt is
     awaited, however the drive ends."""
-    session.acting.add(attempt.unit)
     while True:
         body, bounds = bounded(session, intent, seconds_for(session, attempt.step, attempt.tool))
+        session.acting[attempt.unit] = bounds.end_by
         await session.record("intent", attempt.unit, attempt.number, body=body, wait=True)
         reached("effect.intended")
         now = session.clock.monotonic()
@@ -137,6 +137,8 @@ async def _call(session: Session, attempt: Attempt) -> None:
     transaction = session.engine.connections.transaction() if attempt.tool.effect == "transactional" else None
     unit, number = attempt.unit, attempt.number
     ctx = context(session, unit, attempt.step, attempt.tool, attempt.key, number, transaction, end_by=attempt.end_by)
+    if unit in session.acting:
+        session.acting[unit] = ctx.deadline
     try:
         outcome = await call(attempt.tool, attempt.args, ctx, session.engine.ports, role=session.head.role)
         if attempt.tool.effect != "read":

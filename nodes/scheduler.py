@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from nodes.answers import take_decisions
 from nodes.attempt import gather, run_unit
 from nodes.frontier import Frontier
+from nodes.recording import record_failure
 from nodes.step_run import base_id
+from plans.failure import Failure
 from plans.plan import Plan
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 DECISIONS_EVERY_S = 1.0
 """How often the table of approvals is looked at while something runs and somebody is asked."""
+STORING_S = 10.0
+"""How long after its deadline an effect's end may take to be stored when a drive ends."""
 
 
 class Scheduler:
@@ -202,12 +206,28 @@ class Scheduler:
         self._raise_if_broken()
 
     async def stop(self) -> None:
-        """End what is in flight: reads are cancelled, effects that have begun are awaited to their deadline."""
+        """End what is in flight: reads are cancelled, effects that have begun are awaited to their deadline and, where
+        their end could not be stored by then, recorded as unknown."""
         self._stopping = True
         if self._watch is not None:
             self._watch.cancel()
         for unit, task in list(self.tasks.items()):
             if unit not in self.session.acting:
                 task.cancel()
+        acting = {unit: task for unit, task in self.tasks.items() if unit in self.session.acting}
+        due = max((self.session.acting[unit] for unit in acting), default=0.0) + STORING_S
         if self.tasks:
-            await asyncio.wait(list(self.tasks.values()))
+            await asyncio.wait(list(self.tasks.values()), timeout=max(0.0, due - self.session.clock.monotonic()))
+        for unit, task in acting.items():
+            if not task.done():
+                await self._give_up(unit, task)
+
+    async def _give_up(self, unit: str, task: asyncio.Task[None]) -> None:
+        task.cancel()
+        await asyncio.wait({task}, timeout=STORING_S)
+        run = self.session.fold.run(unit)
+        if run.in_doubt is not None and run.failure is None:
+            tool = run.in_doubt["tool"]
+            message = f"whether {tool} has happened is not known: what it gave could not be stored when the run stopped"
+            failure = Failure(code="UNKNOWN_OUTCOME", message=message, step_id=unit, tool=tool, attempt=run.attempt)
+            await record_failure(self.session, unit, failure)

@@ -43,10 +43,10 @@ Writer = Callable[[Any], None]
 class Session:
     """The live side of one run. Everything it tells the fold it has also handed to the journal, in the same order.
 
-    `acting` names step runs that are having an effect, `starting`, by effect, those that are about to; `known` those
-    whose end is stored or queued; `founded` are steps of the current revision that are known, and all before them.
-    `notices` are told as soon as somebody listens. `ended_as` is how the run stood when this drive ended by itself,
-    with all it knew accepted.
+    `acting` are step runs that are having an effect, by when that is over, `starting`, by effect, those that are about
+    to; `known` those whose end is stored or queued; `founded` are steps of the current revision that are known, and all
+    before them. `notices` are told as soon as somebody listens. `ended_as` is how the run stood when this drive ended
+    by itself, with all it knew accepted.
     """
 
     engine: Engine
@@ -56,7 +56,7 @@ class Session:
     began: float = 0.0
     writer: Writer | None = None
     config: Any = None
-    acting: set[str] = field(default_factory=set)
+    acting: dict[str, float] = field(default_factory=dict)
     starting: dict[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     founded: set[str] = field(default_factory=set)
@@ -128,7 +128,7 @@ class Session:
 
     def ended(self, unit: str) -> None:
         """This step run's attempt is over, however it ended."""
-        self.acting.discard(unit)
+        self.acting.pop(unit, None)
         for effect in [effect for effect, by in self.starting.items() if by == unit]:
             del self.starting[effect]
 

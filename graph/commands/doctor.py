@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from graph.commands import shared
 from graph.commands.printing import harmless, print_json, show
@@ -47,7 +47,7 @@ def examine(toolkits: Sequence[str], *, as_json: bool) -> None:
 async def _findings(settings: Settings) -> list[Finding]:
     return [
         await asyncio.to_thread(_settings),
-        await _database(settings),
+        *await _database(settings),
         await asyncio.to_thread(_results, settings),
         await asyncio.to_thread(_output, settings.output),
         await asyncio.to_thread(_toolkits, settings),
@@ -69,18 +69,27 @@ def _settings() -> Finding:
     return Finding("settings", "note" if strange else "well", "; ".join((found, *strange)))
 
 
-async def _database(settings: Settings) -> Finding:
+async def _database(settings: Settings) -> list[Finding]:
     from checkpoints.database import open_database
+    from checkpoints.queries import QUERIES
 
     try:
         async with open_database(settings.database_url, settings.folder) as database:
             version = (await database.fetch("SELECT current_setting('server_version') AS version"))[0]["version"]
             counted = await database.fetch("SELECT status, count(*) AS n FROM surestep.runs GROUP BY 1 ORDER BY 1")
+            left = await database.fetch(QUERIES["runs_left_behind"])
     except SurestepError as error:
-        return Finding("database", "ill", str(error))
+        return [Finding("database", "ill", str(error))]
     where = "yours" if settings.database_url else f"embedded, in {settings.folder.absolute()}"
     runs = ", ".join(f"{row['n']} {row['status']}" for row in counted) or "none yet"
-    return Finding("database", "well", f"PostgreSQL {version}, {where}; runs: {runs}")
+    return [Finding("database", "well", f"PostgreSQL {version}, {where}; runs: {runs}"), _left_behind(left)]
+
+
+def _left_behind(runs: Sequence[Mapping[str, Any]]) -> Finding:
+    """Runs with which nobody goes on by itself: decided and not resumed, or without the worker that drove them."""
+    why = {"paused": "was decided and not resumed", "running": "has lost its worker"}
+    told = [f"{row['thread_id']} {why[row['status']]}: {shared.surestep('resume', row['thread_id'])}" for row in runs]
+    return Finding("runs", "note" if told else "well", "; ".join(told) or "none is left behind")
 
 
 def _results(settings: Settings) -> Finding:

@@ -97,7 +97,7 @@ def test_doctor_finds_all_well(surestep: Run) -> None:
     ended = surestep("doctor", "--json")
     marks = {each["check"]: each["mark"] for each in ended.json["findings"]}
     assert (ended.code, marks.pop("model"), set(marks.values())) == (0, "note", {"well"})
-    assert set(marks) == {"settings", "database", "large results", "output folder", "toolkits", "templates"}
+    assert set(marks) == {"settings", "database", "runs", "large results", "output folder", "toolkits", "templates"}
     assert "✓ database: PostgreSQL" in surestep("doctor").out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 
 import graph.agent
@@ -111,3 +112,17 @@ def test_a_request_is_shown_in_full_and_harmlessly() -> None:
     assert f"{'x' * LONGEST_VALUE} … (9,000 characters" in text
     assert '[1, {"a": null}]' in text
     assert '  empty  ""' in text
+
+
+def test_doctor_names_runs_with_which_nobody_goes_on(project: Project, paused: Run) -> None:
+    """One that was decided where no command went on with it, and one whose worker is gone; each with what to type.
+    Asked and not answered, a run is not left behind."""
+    said = {each["check"]: each for each in paused("doctor", *KIT, "--json").json["findings"]}["runs"]
+    assert (said["mark"], said["message"]) == ("well", "none is left behind")
+    with psycopg.connect(project.environment["SURESTEP_DATABASE_URL"]) as connection:
+        connection.execute("UPDATE surestep.approvals SET status = 'approved' WHERE step_id = 's1'")
+    said = {each["check"]: each for each in paused("doctor", *KIT, "--json").json["findings"]}["runs"]
+    assert (said["mark"], said["message"]) == ("note", "t was decided and not resumed: surestep resume t")
+    with psycopg.connect(project.environment["SURESTEP_DATABASE_URL"]) as connection:
+        connection.execute("UPDATE surestep.runs SET status = 'running'")
+    assert "t has lost its worker: surestep resume t" in paused("doctor", *KIT).out

@@ -151,6 +151,34 @@ async def test_a_drive_that_is_cancelled_waits_for_its_effect_and_the_next_goes_
     assert (result.status, desk.calls) == ("done", ["send hi", "look "])
 
 
+async def test_an_effect_whose_end_cannot_be_stored_is_unknown_when_the_drive_ends(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody waits for ever: past its deadline it is recorded as unknown, and the next drive asks a person."""
+    post, posted = Toolkit("post"), asyncio.Event()
+
+    @post.tool(effect="irreversible")
+    async def publish() -> str:
+        """Publish it; what comes back is large."""
+        posted.set()
+        return "x" * 40_000
+
+    async def never(*_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("nodes.scheduler.STORING_S", 0.2)
+    async with running(database_url, tmp_path, [post]) as agent, running(database_url, tmp_path, [post]) as other:
+        monkeypatch.setattr(agent.engine.artifacts, "put", never)
+        drive = asyncio.create_task(agent.run(plan=plan(step("p", "publish", timeout_s=0.5)), thread_id="t"))
+        await asyncio.wait_for(posted.wait(), 10)
+        drive.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(drive, 10)
+        result = await other.resume("t")
+    assert (result.status, [each.kind for each in result.approvals]) == ("paused", ["unknown_outcome"])
+    assert "could not be stored" in result.approvals[0].reason
+
+
 async def test_a_session_that_is_being_closed_is_closed_although_who_closes_it_is_cancelled(
     database_url: str, tmp_path: Path
 ) -> None:
