@@ -58,8 +58,9 @@ class Erasure:
     async def erase(self, thread_id: str) -> ErasureReport:
         """Erase all runs of a thread; again is no change.
 
-        Raises UnknownThread for a thread that never was, UsageError where one of its runs may still go on, RunBusy
-        where somebody drives or archives one, StorageUnavailable where files cannot be deleted.
+        Raises UnknownThread for a thread that never was, UsageError where one of its runs may still go on or a fork of
+        one holds its results, RunBusy where somebody drives, forks or archives one, StorageUnavailable where files
+        cannot be deleted.
         """
         runs = await self._runs(thread_id)
         _check_over(runs)
@@ -67,6 +68,7 @@ class Erasure:
             stones = await Tombstones(self.database).of_thread(thread_id)  # now no archive adds another
             if not runs and not stones:
                 raise UnknownThread(f"no run was ever started on thread {thread_id!r}, so there is nothing to erase")
+            await self._check_forks(thread_id, [*(run.run_id for run in runs), *(stone.run_id for stone in stones)])
             await self._erase_archives(stones)
             reached("erasure.archives_deleted")
             await self._erase_rows(thread_id, runs, leases)
@@ -98,6 +100,15 @@ class Erasure:
                 stack.push_async_callback(self.leases.release, lease)
                 leases.append(lease)
             yield leases
+
+    async def _check_forks(self, thread_id: str, run_ids: Sequence[str]) -> None:
+        found = await self.database.fetch(QUERIES["forks_that_hold"], {"thread_id": thread_id, "run_ids": run_ids})
+        if found:
+            told = ", ".join(f"{fork['thread_id']} (run {fork['run_id']})" for fork in found)
+            raise UsageError(
+                f"forks of thread {thread_id!r} hold results of it: {told}; erase these threads first, such as with "
+                f"`surestep archive --erase {found[0]['thread_id']}`"
+            )
 
     async def _erase_archives(self, stones: Sequence[Tombstone]) -> None:
         """Delete the archived files of all runs, of those too whose archive was only begun."""

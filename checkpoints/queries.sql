@@ -586,10 +586,10 @@ SELECT place, folder FROM surestep.tombstones WHERE run_id = %s AND place IS NOT
 -- Where the files of this run are about to be.
 INSERT INTO surestep.tombstones AS t (
     run_id, tenant, request_sha256, thread_sha256, request_id, thread_id, input_sha256, status, place, folder, created_at,
-    ended_at
+    ended_at, forked_from
 )
 SELECT run_id, tenant, %(request_sha256)s, %(thread_sha256)s, request_id, thread_id, input_sha256, status,
-    %(place)s, %(folder)s, created_at, ended_at
+    %(place)s, %(folder)s, created_at, ended_at, forked_from
 FROM surestep.runs WHERE run_id = %(run_id)s
 ON CONFLICT (run_id) DO UPDATE SET place = excluded.place, folder = excluded.folder
 WHERE t.archived_at IS NULL AND t.erased_at IS NULL;
@@ -629,6 +629,16 @@ RETURNING r.run_id;
 
 -- name: runs_of_thread
 SELECT * FROM surestep.runs WHERE thread_id = %s ORDER BY created_at, run_id;
+
+-- name: forks_that_hold
+-- Runs of other threads, archived or not, that were forked from these.
+SELECT run_id, thread_id FROM surestep.runs
+WHERE forked_from = ANY (%(run_ids)s::text[]) AND thread_id <> %(thread_id)s
+UNION ALL
+SELECT t.run_id, t.thread_id FROM surestep.tombstones t
+WHERE t.forked_from = ANY (%(run_ids)s::text[]) AND t.archived_at IS NOT NULL AND t.erased_at IS NULL
+    AND t.thread_id <> %(thread_id)s
+ORDER BY 2, 1;
 
 -- name: erase_thread
 -- All or nothing: every run of the thread is one whose lease this caller owns, or nothing happens.

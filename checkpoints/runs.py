@@ -176,7 +176,7 @@ def _living(stone: Tombstone | None) -> RunRecord | None:
 
 
 def _of_stone(stone: Tombstone) -> RunRecord:
-    kept = stone.model_dump(include={"run_id", "tenant", "status", "created_at", "ended_at"})
+    kept = stone.model_dump(include={"run_id", "tenant", "status", "created_at", "ended_at", "forked_from"})
     known = {name: getattr(stone, name) or "" for name in ("thread_id", "request_id", "input_sha256")}
     return RunRecord.model_validate({**kept, **known, "goal": "", "archived": stone})
 

@@ -124,7 +124,8 @@ CREATE TABLE surestep.tombstones (
     created_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
     archived_at timestamp with time zone,
-    erased_at timestamp with time zone
+    erased_at timestamp with time zone,
+    forked_from text
 );
 
 CREATE TABLE surestep.tool_breakers (
@@ -209,6 +210,8 @@ CREATE INDEX runs_by_end ON surestep.runs USING btree (ended_at) WHERE (ended_at
 CREATE INDEX runs_by_parent ON surestep.runs USING btree (forked_from) WHERE (forked_from IS NOT NULL);
 
 CREATE INDEX runs_by_thread ON surestep.runs USING btree (thread_id, created_at);
+
+CREATE INDEX tombstones_by_parent ON surestep.tombstones USING btree (forked_from) WHERE (forked_from IS NOT NULL);
 
 CREATE INDEX tombstones_by_thread ON surestep.tombstones USING btree (thread_sha256, created_at);
 

@@ -38,6 +38,7 @@ class Tombstone(BaseModel):
     ended_at: datetime | None
     archived_at: datetime | None
     erased_at: datetime | None
+    forked_from: str | None
 
     @property
     def location(self) -> str | None:

@@ -122,6 +122,25 @@ async def test_a_run_that_somebody_holds_is_left_whole(agent: Agent) -> None:
     assert await left(agent) == {}
 
 
+@pytest.mark.parametrize("archived", [False, True], ids=["in the database", "in the archive"])
+async def test_a_fork_is_erased_before_its_parent(agent: Agent, tmp_path: Path, archived: bool) -> None:
+    """A fork holds its parent's results: it is named, and once it is erased the parent can be."""
+    await agent.run(plan=PERSONAL, thread_id="t")
+    await agent.fork("t", "s2", new_thread_id="u")
+    if (await agent.show("u")).status == "paused":
+        await agent.cancel("u")
+    if archived:
+        assert len((await agent.archive(older_than=0)).archived) == 2
+    before = await left(agent)
+    with pytest.raises(UsageError, match=r"hold results of it: u \(run .*surestep archive --erase u"):
+        await agent.erase("t")
+    assert await left(agent) == before
+    await agent.erase("u")
+    await agent.erase("t")
+    assert await left(agent) == {}
+    assert traces_below(tmp_path) == []
+
+
 async def test_the_tombstone_keeps_the_keys_of_effects_and_no_name(agent: Agent) -> None:
     """Under which keys the run may have acted can be answered after the erasure; whom it was about cannot."""
     await agent.run(plan=PERSONAL, thread_id="t", request_id="q1")
