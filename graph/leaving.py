@@ -22,6 +22,9 @@ class EndOfDrive(AsyncCallbackHandler):
     `engine` gives the engine of this event loop if one is open; it opens none. A drive of our gateway lets go itself.
     """
 
+    only_roots = True
+    """No step is shown as a run of its own for this one's sake."""
+
     def __init__(self, engine: Callable[[], Engine | None]) -> None:
         self._engine = engine
         self._threads: dict[UUID, str] = {}
