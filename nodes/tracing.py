@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 async def traced(session: Session, unit: str, step: Step, work: Callable[[], Awaitable[None]]) -> None:
     """Do the work; under a config that somebody listens to, as a child run that shows how the step run ended."""
     handlers = getattr((session.config or {}).get("callbacks"), "handlers", None)
-    if all(getattr(handler, "only_roots", False) for handler in handlers or ()):  # a child run costs as much as a step
+    if all(getattr(each, "only_roots", False) for each in handlers or ()):  # a child run costs as much as a step
         await work()
         return
     from langchain_core.runnables import RunnableConfig, RunnableLambda
