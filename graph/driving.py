@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from langgraph.types import Command
+from langgraph.types import Command, Interrupt
 
 from graph.archived import archived_picture, unknown
 from graph.given import check_id
@@ -83,7 +83,7 @@ class Driver:
                 picture = await self.picture(record.run_id)
                 _tell(picture, on_event)
                 return result_of(picture, record.status)
-            return await self.drive(record, Command(resume={each.id: {} for each in state.interrupts}), on_event)
+            return await self.drive(record, _go_on_from(state.interrupts), on_event)
         in_the_middle = state.next and record.status != "limited"
         return await self.drive(record, None if in_the_middle else {"inputs": None}, on_event)
 
@@ -118,13 +118,15 @@ class Driver:
         state = await self.graph.aget_state(_config(record))
         head = state.values.get("run")
         # By `tasks`: a task whose writes are stored is not in `next`, even where no checkpoint has taken them in yet.
-        if head is None or not state.tasks or state.interrupts:
+        if head is None or not state.tasks:
             return
         run = record if head.run_id == record.run_id else await self.engine.runs.get(head.run_id)
+        going_on = _go_on_from(state.interrupts)
         if run is not None and run.archived is not None:  # the nodes find that out, and lead to the end
-            await self.graph.ainvoke(None, _config(record))
+            await self.graph.ainvoke(going_on, _config(record))
         elif run is not None and run.status not in OPEN:
-            await self.drive(run, None, None)
+            async with self._only_driver(run):
+                await self._stream(run, going_on, None)
 
     async def latest(self, thread_id: str) -> RunRecord:
         """The newest run of a thread. Raises UnknownThread."""
@@ -186,6 +188,11 @@ def _tell(picture: RunFold, on_event: OnEvent | None) -> None:
 
 def _request(record: RunRecord) -> AgentInput:
     return {"goal": record.goal, "request_id": record.request_id}
+
+
+def _go_on_from(interrupts: Sequence[Interrupt]) -> Command[Any] | None:
+    """What lets LangGraph go on from its last checkpoint; what was answered is read from the table, not from here."""
+    return Command(resume={each.id: {} for each in interrupts}) if interrupts else None
 
 
 def _config(record: RunRecord) -> Any:

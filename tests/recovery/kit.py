@@ -6,28 +6,34 @@ import asyncio
 import json
 from typing import Any
 
+from checkpoints import crash_points
 from plans.failure import ToolFailure
 from tests.running import plan, step
 from tools.registry import ToolContext, Toolkit
 
+WIRE = "wire"
+"""The point that is nobody's but the tool's: an effect is about to be written to its socket, and no check follows."""
 LENIENT = {"in_a_row": 1_000, "min_calls": 1_000}
 LARGE = 20_000
 """Characters of a result that is too large for the database itself."""
+CALL_S = 5.0
+"""How long an effect may take: so long, and a little more, its outcome is waited for when its worker sleeps."""
 BOOKINGS = "CREATE TABLE bookings (book text, account text)"
 
 PLAN = plan(
     step("price", "price", args={"item": "ball"}),
     step("rate", "rate"),
     step("large", "large"),
-    step("charge", "charge", args={"account": "${item}"}, for_each="${inputs.accounts}"),
+    step("charge", "charge", timeout_s=CALL_S, args={"account": "${item}"}, for_each="${inputs.accounts}"),
     {"id": "words", "action": "llm", "instruction": "Say ${price.price} in words.", "reason": "test"},
-    step("book", "book_it", "charge", "rate", "large", args={"account": "of ${price.price}"}),
-    step("ship", "ship", "book", args={"text": "${words}"}),
-    step("send", "send", "ship", args={"text": "to ${book.booked}"}, require_approval=True),
+    step("book", "book_it", "charge", "rate", "large", timeout_s=CALL_S, args={"account": "of ${price.price}"}),
+    step("ship", "ship", "book", timeout_s=CALL_S, args={"text": "${words}"}),
+    step("send", "send", "ship", timeout_s=CALL_S, args={"text": "to ${book.booked}"}, require_approval=True),
     step("total", "total", "send", args={"charged": "${charge[*].receipt}", "large": "${large.text}"}),
     answer="${total.total} ${words} ${book.booked} ${ship.receipt} ${send.receipt} ${rate.rate}",
 )
 INPUTS = {"accounts": ["ann", "bob"]}
+EFFECTS = ("charge", "ship", "send")
 IRREVERSIBLE = frozenset({"ship", "send"})
 MENDED = json.dumps(plan(step("price", "price", args={"item": "football"})))
 
@@ -52,6 +58,8 @@ class World:
 
     async def _call(self, ctx: ToolContext, tool: str, args: Any = None, *, honour: bool = False) -> Any:
         key = ctx.idempotency_key
+        if tool in EFFECTS and crash_points.hook is not None:
+            crash_points.hook(WIRE)
         return await self._ask({"tool": tool, "key": key, "unit": ctx.step_id, "args": args, "honour": honour})
 
     async def _has_left(self, key: str) -> dict[str, str] | None:

@@ -14,10 +14,9 @@ from psycopg.rows import dict_row
 
 from tests.recovery.child import Order
 from tests.recovery.forks import Child, Forks
-from tests.recovery.kit import IRREVERSIBLE
+from tests.recovery.kit import EFFECTS, IRREVERSIBLE
 from tests.recovery.ledger import Ledger
 
-EFFECTS = ("charge", "ship", "send")
 NO_CHECKPOINT = None
 """LangGraph's state of a thread whose run has ended before its first checkpoint was written (durability "exit")."""
 SURFACED = frozenset({"unknown", "settlement", "decision"})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tests.recovery.child import Durability
+from tests.recovery.kit import WIRE
 
 Kind = Literal["kill", "interrupt", "random", "together", "stop", "cut", "cut-random", "restart", "full"]
 
@@ -60,5 +61,6 @@ def all_cases(
         last = min(comings["async"].get(point, 1), 5) if point in EFFECT_POINTS else 1
         yield from (Case("stop", nth, point) for nth in range(1, last + 1))
         yield from (Case("cut", nth, point) for nth in range(1, last + 1))
+    yield from (Case("stop", nth, WIRE) for nth in range(1, comings["async"].get(WIRE, 0) + 1))
     for kind, count in WITHOUT_POINT.items():
         yield from (Case(kind, number) for number in range(count if kills else 0))

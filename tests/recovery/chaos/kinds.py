@@ -16,6 +16,7 @@ from checkpoints.cluster import Cluster
 from tests.recovery.chaos.cases import DURABILITIES, RENEWED, Case, Kind
 from tests.recovery.child import cut
 from tests.recovery.forks import Child
+from tests.recovery.kit import WIRE
 from tests.recovery.trial import Trial, Trials
 
 SHORT_S = 2.0
@@ -181,9 +182,9 @@ def _killed_after(child: Child, seconds: float) -> bool:
 
 
 def _sorted_out(case: Case, wrong: list[str]) -> Verdict:
-    """At the residual point an effect that happened twice is named, if nothing else is wrong."""
+    """At the wire, the residual point, an effect that happened twice is named, if nothing else is wrong."""
     twice = tuple(each for each in wrong if each.endswith("has happened 2 times"))
-    if case.point == "effect.intended" and len(twice) == len(wrong):
+    if case.point == WIRE and len(twice) == len(wrong):
         return Verdict(surfaced=twice)
     return Verdict(tuple(wrong))
 
