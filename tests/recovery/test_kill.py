@@ -80,10 +80,12 @@ def test_ctrl_c_stops_in_order_and_the_next_process_goes_on(trials: Trials, nth:
     assert trial.violations(before, trial.start("second").ended()) == []
 
 
-def test_a_goal_after_a_run_whose_end_was_not_checkpointed_is_a_run_of_its_own(trials: Trials) -> None:
-    """Killed between the end of a run and LangGraph's checkpoint of it, the thread takes the next goal as a new run."""
+@pytest.mark.parametrize("durability", ["async", "exit"])
+def test_a_goal_after_a_run_whose_end_was_not_checkpointed_is_a_run_of_its_own(trials: Trials, durability: str) -> None:
+    """Killed between the end of a run and LangGraph's checkpoint of it, the thread takes the next goal as a new run,
+    also where the last checkpoint is an interrupt that was answered."""
     trial = trials.trial()
-    assert trial.start("first", at="run.status_set", nth=3).ends() == -signal.SIGKILL
+    assert trial.start("first", at="run.status_set", nth=3, durability=durability).ends() == -signal.SIGKILL
     first = trial.run_id()
     again = trial.start("second", request="another").ended()
     assert again["run_id"] != first
