@@ -87,6 +87,6 @@ def test_a_goal_after_a_run_whose_end_was_not_checkpointed_is_a_run_of_its_own(t
     trial = trials.trial()
     assert trial.start("first", at="run.status_set", nth=3, durability=durability).ends() == -signal.SIGKILL
     first = trial.run_id()
-    again = trial.start("second", request="another").ended()
+    again = trial.start("second", request=f"{trial.book} again").ended()
     assert again["run_id"] != first
     assert (again["status"], again["state"]) == ("done", "done")
