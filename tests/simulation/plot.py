@@ -130,6 +130,12 @@ def _step(draw: Random, manners: Manners, name: str, needed: list[str], before: 
         step["args"]["by"] = name if "for_each" not in step else f"{name} ${{item}}"
         if draw.random() < manners.approvals:
             step["require_approval"] = True
+    conditional = next((each for each in needed if each not in plain), None)
+    if conditional is not None and draw.random() < 0.15:
+        is_list = conditional in lists or _is_many(before, conditional)
+        step["when"] = (
+            f"length({conditional} || `[]`) > `1`" if is_list else f"!starts_with(to_string({conditional}.nonce), '1')"
+        )
     if needed and draw.random() < 0.3:
         step["on_dependency_failure"] = draw.choice(("skip", "degrade"))
     return step

@@ -167,8 +167,12 @@ class World:
                 self.on_the_wire.remove(waiting)
 
     def asked(self, task: str) -> int:
-        """A model is asked this for the so-manieth time. What it has said, once accepted, is never asked again."""
+        """A model is asked this for the so-manieth time. What it has said, once accepted, is not asked again by whoever
+        drives the run; a stale worker may, and its answer is dropped."""
         self.questions[task] += 1
+        sessions = self.process().engine.sessions
+        if not all(self.server.owns(run_id, each.lease.fence) for run_id, each in sessions.items()):
+            return self.questions[task]
         accepted = [
             row["body"].get("text_ref")
             for run in self.server.runs
