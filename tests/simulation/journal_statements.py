@@ -88,6 +88,12 @@ def artifact(server: Server, params: tuple[str, str]) -> Answer:
 
 
 @statement
+def artifacts_among(server: Server, params: tuple[str, list[str]]) -> Answer:
+    """Which of these results are there."""
+    return [{"output_ref": each} for each in params[1] if (params[0], each) in server.artifacts]
+
+
+@statement
 def acquire_lease(server: Server, params: dict[str, Any]) -> Answer:
     """Taken where it has no owner, has expired, is this session's own, or its session is gone."""
     lease = server.leases.get(params["run_id"])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.rows import row_from
 from nodes.fold import fold_journal
-from nodes.step_run import base_id
+from nodes.step_run import Output, base_id
 from tests.simulation.world import EFFECTS
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _nothing_lost(world: World, rows: Rows) -> None:
         body: bytes | None = None
         if stored is not None:
             body = stored["body"] or world.server.files.get(stored["sha256"])
-        if body is None or hashlib.sha256(body).hexdigest() != output["sha256"]:
+        if body is None or hashlib.sha256(body).hexdigest() != Output.from_stored(output).sha256:
             world.broken(f"the result of {row['step_id']} is lost: {output['output_ref']}")
     kept = _accepted(rows)
     for unit, reference in kept.items():

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from nodes.models import ModelAnswer
+from nodes.models import ModelAnswer, ModelSettings
 from plans.decisions import Approve, Decision, Edit, Reject, Respond
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class ScriptedModel:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self.asked = 0
+        self.settings = ModelSettings("scripted")
         self.busy = 0
 
     async def aclose(self) -> None:

@@ -105,7 +105,8 @@ class Sequence:
     async def create(self, _: int, run_id: str) -> Any:
         """A request, sent once more or with another goal."""
         goal = self.draw.choice(("a", "a", "a", "b"))
-        record = RunRecord(run_id=run_id, thread_id="t", request_id=run_id, goal=goal, input={"x": 1})
+        thread = "t" if run_id == "r1" else self.draw.choice(("t", "u"))
+        record = RunRecord(run_id=run_id, thread_id=thread, request_id=run_id, goal=goal, input={"x": 1})
         return (await self.stores.runs.create(record)).model_dump(exclude={"created_at", "ended_at"})
 
     async def acquire(self, worker: int, run_id: str) -> Any:
