@@ -16,9 +16,9 @@ from nodes.events import Event
 from nodes.fold import RunFold
 from nodes.state import STATE_VERSION, RunHead, RunStatus
 from nodes.step_run import Output
-from plans.errors import SurestepError
+from plans.errors import ArtifactMissing, SurestepError
 from plans.plan import Plan, Step
-from plans.values import JSON
+from plans.values import JSON, sha256_of
 
 if TYPE_CHECKING:
     from nodes.engine import Engine
@@ -120,10 +120,19 @@ class Session:
         return self._steps[1][step_id]
 
     def elements(self, step: Step, compute: Callable[[], list[JSON]]) -> list[JSON]:
-        """The list that a `for_each` step goes over, computed once per definition of the step."""
+        """The list that a `for_each` step goes over, computed once per definition of the step.
+
+        Its elements are those that the step was expanded into, whatever happened since (rule 17): else ArtifactMissing.
+        """
         known = self._elements.get(step.id)
         if known is None or known[0] is not step:
-            known = self._elements[step.id] = (step, compute())
+            found = compute()
+            if [sha256_of(element) for element in found] != self.fold.expansions[step.id]:
+                raise ArtifactMissing(
+                    f"the list that step {step.id} goes over, {step.for_each}, is not the one it was begun with; none "
+                    "of its elements runs with another's value. Start the goal again"
+                )
+            known = self._elements[step.id] = (step, found)
         return known[1]
 
     def ended(self, unit: str) -> None:

@@ -191,9 +191,9 @@ async def test_a_stored_result_that_is_gone_is_told_plainly(agent_on: OpenAgent,
     agent = await agent_on([shop.kit])
     letter = step("a", "send", "b", args={"to": "ann", "text": "${b.text}"}, require_approval=True)
     result = await agent.run(plan=plan(step("b", "big"), letter), thread_id="t")
-    files = [path for path in (tmp_path / "surestep" / "artifacts").rglob("*") if path.is_file()]
-    assert len(files) == 1
-    files[0].unlink()
+    named = (result.steps[0].output_ref or "").removeprefix("sha256-")
+    [file] = [path for path in (tmp_path / "surestep" / "artifacts").rglob("*") if path.name == named]
+    file.unlink()
     with pytest.raises(ArtifactMissing):
         await agent.resume("t", decisions={result.approvals[0].approval_id: Approve()})
     assert shop.calls["send"] == 0
