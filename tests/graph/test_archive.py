@@ -242,14 +242,14 @@ async def test_a_run_whose_result_is_lost_stays_and_is_named(agent: Agent, tmp_p
 async def test_two_archives_at_once_move_each_run_once(agent_on: OpenAgent) -> None:
     """The lease decides which of them moves a run; nothing is lost and nothing is there twice."""
     one, other = await agent_on([kit]), await agent_on([kit])
-    for number in range(6):
+    for number in range(4):
         await one.run(plan=PLAN, thread_id=f"t{number}")
     reports = await asyncio.gather(one.archive(older_than=0), other.archive(older_than=0))
     moved = [run.thread_id for report in reports for run in report.archived]
-    assert sorted(moved) == [f"t{number}" for number in range(6)]
+    assert sorted(moved) == [f"t{number}" for number in range(4)]
     await one.archive(older_than=0)
     assert await left(one) == {}
-    for number in range(6):
+    for number in range(4):
         assert (await other.show(f"t{number}")).answer == "sent to ann"
 
 
@@ -263,7 +263,7 @@ async def test_a_thread_that_goes_on_while_it_is_archived_loses_nothing(agent_on
 
     archiving = asyncio.create_task(keep_archiving())
     given = {}
-    for number in range(8):
+    for number in range(5):
         sized = plan(step("s1", "text", args={"size": number + 1}), answer="${s1.text}!")
         given[number] = (sized, await worker.run(plan=sized, thread_id="t", request_id=f"q{number}"))
     archiving.cancel()
