@@ -13,6 +13,7 @@ from plans.errors import VersionTooNew
 
 ALLOWED: tuple[tuple[str, str], ...] = (
     ("nodes.state", "Drafted"),
+    ("nodes.state", "Forked"),
     ("nodes.state", "InputFile"),
     ("nodes.state", "Planning"),
     ("nodes.state", "RunHead"),

@@ -119,5 +119,4 @@ async def open_agent(
             return engine
 
         async with saver_for(engine) as saver:
-            compiled = build(same).compile(checkpointer=saver, name="surestep")
-            yield Agent(engine, compiled.with_config(callbacks=[EndOfDrive(lambda: engine)]))
+            yield Agent(engine, build(same).compile(checkpointer=saver, name="surestep"))

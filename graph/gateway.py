@@ -10,6 +10,7 @@ from graph.cancelling import cancelled
 from graph.driving import Driver, OnEvent
 from graph.forking import ForkOptions, forked
 from graph.given import age_s, check_id, limits_from
+from graph.leaving import EndOfDrive
 from graph.preview import check_plannable, preview
 from graph.result import PlanPreview, RunResult, RunSummary, result_of
 from graph.validation import Validation, validation
@@ -44,8 +45,8 @@ class Agent:
 
     def __init__(self, engine: Engine, graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput]) -> None:
         self.engine = engine
-        self.graph = graph
-        self._driver = Driver(engine, graph)
+        self.graph = graph.with_config(callbacks=[EndOfDrive(lambda: engine)])
+        self._driver = Driver(engine, graph)  # which lets go itself
 
     async def run(
         self,
