@@ -51,6 +51,8 @@ class World:
 
     async def _ask(self, asked: dict[str, Any]) -> Any:
         reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        if asked.get("tool") in EFFECTS and crash_points.hook is not None:
+            crash_points.hook(WIRE)
         writer.write(json.dumps({"book": self._book, **asked}).encode() + b"\n")
         answer = await reader.readline()
         writer.close()
@@ -58,8 +60,6 @@ class World:
 
     async def _call(self, ctx: ToolContext, tool: str, args: Any = None, *, honour: bool = False) -> Any:
         key = ctx.idempotency_key
-        if tool in EFFECTS and crash_points.hook is not None:
-            crash_points.hook(WIRE)
         return await self._ask({"tool": tool, "key": key, "unit": ctx.step_id, "args": args, "honour": honour})
 
     async def _has_left(self, key: str) -> dict[str, str] | None:
