@@ -112,6 +112,8 @@ class World:
         self._look_at_limits(call)
         self._look_at_repetition(call)
         self._look_at_arguments(call)
+        if EFFECTS[tool] != "read":
+            self._look_at_foundations(call)
         return call
 
     def end(self, call: Call) -> None:
@@ -258,6 +260,18 @@ class World:
             expected = self._resolved(session, step, call.unit)
         if dict(call.args) != {"given": None, **expected} and dict(call.args) != expected:
             self.broken(f"{call.unit} got {dict(call.args)}, and its references say {expected}")
+
+    def _look_at_foundations(self, call: Call) -> None:
+        """Before an effect begins, its own intent is accepted, and so is the end of every step that it rests on."""
+        session = self.session_of(call)
+        rows = self.server.rows_of(session.head_run_id)
+        if not any(row["kind"] == "intent" and row["body"]["key"] == call.key for row in rows):
+            self.broken(f"the effect of {call.unit} begins before its intent is accepted")
+        ended = {
+            row["step_id"] for row in rows if row["kind"] in ("outcome", "skip", "settlement", "decision", "refusal")
+        }
+        if missing := set(session.step(base_id(call.unit)).depends_on) - ended:
+            self.broken(f"the effect of {call.unit} begins before the ends of {sorted(missing)} are accepted")
 
     def _resolved(self, session: Session, step: Step, unit: str) -> Any:
         named: dict[str, Any] = {"inputs": {}}
