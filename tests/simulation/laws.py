@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from checkpoints.rows import row_from
 from nodes.fold import fold_journal
 from nodes.step_run import Output, base_id
+from plans.moves import IllegalMove
 from tests.simulation.world import EFFECTS
 
 if TYPE_CHECKING:
@@ -56,6 +57,11 @@ def check_ended(world: World, results: Sequence[RunResult]) -> None:
         world.broken(f"the run has not ended: {[run['status'] for run in runs]}")
         return
     rows = world.server.rows_of(runs[0]["run_id"])
+    try:
+        fold_journal([row_from(row) for row in rows])
+    except IllegalMove as illegal:
+        world.broken(f"the journal tells what cannot be: {illegal}")
+        return
     _effects_happened(world, rows)
     _nothing_lost(world, rows)
     _doubt_is_surfaced(world, rows)

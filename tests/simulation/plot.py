@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
@@ -57,7 +57,11 @@ class Plot:
     crashes: tuple[int, ...] = ()
     pause: int | None = None
     twins: bool = False
-    points: frozenset[int] = field(default_factory=frozenset)
+
+    @property
+    def strikes_in_effects(self) -> bool:
+        """Whether a process dies, once it has lived long enough, only while an effect of its is on the way."""
+        return self.chance("strikes").random() < 0.4
 
     @property
     def manners(self) -> Manners:

@@ -78,6 +78,7 @@ class Story:
         self.buried: list[Process] = []
         self.crashes = list(plot.crashes)
         self.pauses = [plot.pause] if plot.pause is not None else []
+        self.strikes_in_effects = plot.strikes_in_effects
         self.starting = 0
         self.number = 0
         self.person = VirtualLoop(self.timeline)
@@ -153,12 +154,15 @@ class Story:
         """After each callback: has this process ended, and is its time up?"""
         if process.task.done():
             self._ended(process)
-        elif self.crashes and process.loop.handled >= self.crashes[0]:
+        elif self.crashes and process.loop.handled >= self.crashes[0] and self._may_strike(process):
             self.crashes.pop(0)
             self._kill(process)
         elif self.pauses and process.loop.handled >= self.pauses[0] and self.timeline.runs(process.loop):
             self.pauses.pop(0)
             self._pause(process)
+
+    def _may_strike(self, process: Process) -> bool:
+        return not self.strikes_in_effects or any(request.call.process is process for request in self.world.on_the_wire)
 
     def _kill(self, process: Process) -> None:
         draw = self.plot.chance("kill", process.name)

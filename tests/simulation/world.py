@@ -50,6 +50,14 @@ class Call:
     number: int
 
 
+@dataclass(frozen=True, eq=False)
+class Request:
+    """An effect on its way: it arrives, or it does not."""
+
+    call: Call
+    value: Any
+
+
 @dataclass(frozen=True)
 class Landing:
     """An effect that has happened."""
@@ -71,7 +79,7 @@ class World:
     landed: dict[str, list[Landing]] = field(default_factory=dict)
     produced: dict[str, Any] = field(default_factory=dict)
     running: dict[Process, list[Call]] = field(default_factory=dict)
-    on_the_wire: list[tuple[Call, Any]] = field(default_factory=list)
+    on_the_wire: list[Request] = field(default_factory=list)
     numbers: Counter[tuple[str, str]] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -148,22 +156,22 @@ class World:
 
     def post(self, call: Call, value: Any, seconds: float) -> None:
         """The effect is on its way: it happens in so many seconds, unless its process dies before."""
-        waiting = (call, value)
+        waiting = Request(call, value)
         self.on_the_wire.append(waiting)
         self.server.timeline.at(self.now + seconds, lambda: self._arrive(waiting))
 
-    def _arrive(self, waiting: tuple[Call, Any]) -> None:
+    def _arrive(self, waiting: Request) -> None:
         if waiting in self.on_the_wire:
             self.on_the_wire.remove(waiting)
-            self.land(*waiting)
+            self.land(waiting.call, waiting.value)
 
     def dies(self, process: Process, *, is_seen: bool) -> None:
         """What the process had on its way arrives now or never; or in its time, where nobody sees that it is dead."""
         self.running.pop(process, None)
-        if not is_seen:
-            return
-        for waiting in [each for each in self.on_the_wire if each[0].process is process]:
-            if self.plot.chance("arrives", waiting[0].key, waiting[0].number).random() < 0.5:
+        for waiting in [each for each in self.on_the_wire if each.call.process is process]:
+            if not is_seen:
+                self._delay(waiting)
+            elif self.plot.chance("arrives", waiting.call.key, waiting.call.number).random() < 0.5:
                 self._arrive(waiting)
             else:
                 self.on_the_wire.remove(waiting)
@@ -200,6 +208,14 @@ class World:
         """The key of a step run's last intent."""
         rows = [row for row in self.server.rows_of(run_id) if row["step_id"] == unit and row["kind"] == "intent"]
         return str(rows[-1]["body"]["key"])
+
+    def _delay(self, waiting: Request) -> None:
+        """It is held up somewhere on its way, for as long as its intent allows."""
+        call = waiting.call
+        rows = [row for run in self.server.runs for row in self.server.rows_of(run) if row["kind"] == "intent"]
+        until = [row["body"].get("settled_after", 0.0) for row in rows if row["body"]["key"] == call.key][-1]
+        self.on_the_wire.remove(waiting)
+        self.post(call, waiting.value, max(0.0, until - self.server.timeline.wall() - 0.001))
 
     def truth(self, key: str) -> Any:
         """The result of the effect with this key; None if it has not happened."""
