@@ -18,6 +18,16 @@ def arrivals(moment: Moment, tool: str) -> list[dict[str, Any]]:
     return [call for call in moment.calls if call["tool"] == tool]
 
 
+@pytest.mark.parametrize(("nth", "unit"), [(SHIPPED, "ship"), (SENT, "send")])
+def test_an_intent_is_in_the_journal_before_its_call_is_made(trials: Trials, nth: int, unit: str) -> None:
+    """Killed just before the call, the journal knows that it may have happened, and the ledger that it has not."""
+    trial = trials.trial()
+    assert trial.start("first", at="effect.intended", nth=nth).ends() == -signal.SIGKILL
+    before = trial.moment()
+    assert before.in_doubt() == {unit}
+    assert arrivals(before, unit) == []
+
+
 def test_an_idempotent_effect_is_sent_again_with_the_same_key(trials: Trials) -> None:
     """Killed after a charge that nobody knows of, it is sent again, and the other side sees one key."""
     trial = trials.trial()
