@@ -109,6 +109,7 @@ class GuardedTransaction:
                 connection = await self._begun()
                 with as_tool_failure(may_have_happened=True):
                     rows, _ = await _one(connection, sql, params)
+                    await _start_idle_clock(connection)  # from here on the lease's row is locked
                     reached("transaction.before_commit")
                     await connection.execute("COMMIT" if rows else "ROLLBACK")
                     reached("transaction.committed")
@@ -127,9 +128,7 @@ class GuardedTransaction:
             with as_tool_failure(may_have_happened=False):
                 connection = await self._begun()
                 answer = await _one(connection, sql, params)
-                # libpq ends a pipeline with a Flush, which stops the server's clock for idle transactions; an empty
-                # statement starts it again.
-                await connection.execute("")
+                await _start_idle_clock(connection)
                 return answer
 
     async def _begun(self) -> AsyncConnection[DictRow]:
@@ -152,11 +151,19 @@ class GuardedTransaction:
 class Connections:
     """What the tools of one process reach: Surestep's own database, and by name those of other systems.
 
-    `external_urls` has a URL per name; a name that is not in it means Surestep's own database.
+    `external_urls` has a URL per name; a name that is not in it means Surestep's own database. `idle_seconds` is for
+    guarded transactions: it must be less than a lease.
     """
 
-    def __init__(self, database: Database, external_urls: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        external_urls: Mapping[str, str] | None = None,
+        *,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
         self._database = database
+        self._idle_seconds = idle_seconds
         self._urls = dict(external_urls or {})
         self._pools: dict[str, Pool] = {}
 
@@ -171,9 +178,9 @@ class Connections:
         """For a tool that reads."""
         return LazyConnection(self._database.pool, "read_only")
 
-    def transaction(self, *, idle_seconds: float = IDLE_SECONDS) -> GuardedTransaction:
+    def transaction(self, *, idle_seconds: float | None = None) -> GuardedTransaction:
         """For a transactional tool."""
-        return GuardedTransaction(self._database.pool, idle_seconds=idle_seconds)
+        return GuardedTransaction(self._database.pool, idle_seconds=idle_seconds or self._idle_seconds)
 
     def external(self, name: str) -> LazyConnection:
         """For an idempotent or irreversible tool: the system of record `name`. Nothing is opened until it is used."""
@@ -215,6 +222,12 @@ async def _one(
         if after:
             await connection.execute(after)
     return (await cursor.fetchall() if cursor.description else []), max(cursor.rowcount, 0)
+
+
+async def _start_idle_clock(connection: AsyncConnection[DictRow]) -> None:
+    """libpq ends a pipeline with a Flush, which stops the server's clock for idle transactions; an empty statement
+    starts it again."""
+    await connection.execute("")
 
 
 async def _roll_back(connection: AsyncConnection[DictRow]) -> None:

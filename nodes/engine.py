@@ -16,7 +16,7 @@ from checkpoints.archive_reading import ArchiveReader
 from checkpoints.artifacts import ArtifactStore
 from checkpoints.background import stop
 from checkpoints.breaker_windows import BreakerWindows
-from checkpoints.connections import Connections
+from checkpoints.connections import IDLE_SECONDS, Connections
 from checkpoints.database import Database, open_database
 from checkpoints.fences import Fences, fences_of
 from checkpoints.journal import Journal
@@ -215,7 +215,7 @@ async def open_engine(
             runs=Runs(database),
             approvals=Approvals(database),
             artifacts=artifacts,
-            connections=await stack.enter_async_context(Connections(database, options.connections)),
+            connections=await stack.enter_async_context(_connections(database, options)),
             registry=registry,
             ports=ports,
             fences=fences_of(database.url),
@@ -232,6 +232,11 @@ async def open_engine(
                 await engine.close_session(run_id)
             for model in {id(m): m for m in (engine.planner, engine.small) if m is not None}.values():
                 await model.aclose()
+
+
+def _connections(database: Database, options: EngineOptions) -> Connections:
+    """A transaction of a worker that sleeps ends before its lease does: it holds the lease's row (rule 9)."""
+    return Connections(database, options.connections, idle_seconds=min(IDLE_SECONDS, options.lease_s * 2 / 3))
 
 
 def _database(options: EngineOptions) -> AbstractAsyncContextManager[Database]:

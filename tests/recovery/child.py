@@ -188,7 +188,7 @@ async def _to_the_end(agent: Agent, order: Order) -> RunResult:
                 raise
             await asyncio.sleep(0.05)
             continue
-        if result.status != "paused" or not order.answers:
+        if not order.answers or result.status not in ("paused", "running"):  # running: somebody else goes on with it
             return result
 
 

@@ -100,3 +100,16 @@ def test_a_goal_after_a_run_whose_end_was_not_checkpointed_is_a_run_of_its_own(t
     again = trial.start("second", request=f"{trial.book} again").ended()
     assert again["run_id"] != first
     assert (again["status"], again["state"]) == ("done", "done")
+
+
+def test_a_worker_that_sleeps_within_a_commit_keeps_its_run_no_longer_than_its_lease(trials: Trials) -> None:
+    """Stopped between its outcome row and the commit it holds the lease's row; the server ends that, another worker
+    takes over, and the booking is there once."""
+    trial = trials.trial()
+    first = trial.start("first", at="transaction.before_commit", action="stop", lease_s=3.0)
+    first.until("stopped")
+    before = trial.moment()
+    ended = trial.start("second", lease_s=3.0).ended()
+    first.signal(signal.SIGCONT)
+    assert first.ends() >= 0
+    assert trial.violations(before, ended) == []

@@ -83,7 +83,12 @@ def together(place: Place, case: Case) -> Verdict:
     hit = _killed_after(trial.start("first"), case.chance(place.seed).uniform(0.1, place.usual_s))
     before = trial.moment()
     pair = [trial.start("left"), trial.start("right")]
-    return Verdict(tuple(wrong for child in pair for wrong in trial.violations(before, child.ended())), hit)
+    ended = [child.ended() for child in pair]
+    wrong = trial.violations(before, trial.start("last").ended())
+    told = {(each["status"], each["answer"]) for each in ended}
+    if told != {(place.shared.expected["status"], place.shared.expected["answer"])}:
+        wrong.append(f"the two were told {told}")
+    return Verdict(tuple(wrong), hit)
 
 
 def stopped(place: Place, case: Case) -> Verdict:
