@@ -227,7 +227,7 @@ class MemoryConnections(Connections):
         """Nothing reads here; opened by nobody."""
         return LazyConnection(cast("Pool", None), "read_only")
 
-    def transaction(self, *, idle_seconds: float = 0.0) -> GuardedTransaction:
+    def transaction(self, *, idle_seconds: float | None = None) -> GuardedTransaction:
         """For a transactional tool."""
         return MemoryTransaction(self.wire)
 
