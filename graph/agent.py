@@ -39,7 +39,7 @@ def build(engines: EngineSource) -> StateGraph[AgentState, Context, AgentInput, 
         flow.add_node(node.__name__, in_session(node, engines))
     flow.add_node("approve", asking(engines))
 
-    flow.add_conditional_edges(START, entry, {"new_goal": "plan", "instruction": "observe", "continue": "dispatch"})
+    flow.add_conditional_edges(START, entered, {"new_goal": "plan", "instruction": "observe", "continue": "dispatch"})
     flow.add_edge("plan", "validate")
     flow.add_conditional_edges(
         "validate", chosen, {"ready": "dispatch", "redraft": "plan", "repatch": "replan", "give_up": "finish"}
@@ -64,7 +64,12 @@ AFTER_OBSERVE: dict[Hashable, str] = {
 }
 
 
-def chosen(state: AgentState) -> str:
+async def entered(state: AgentState) -> str:
+    """Where a new invocation enters. Routers are coroutines: LangGraph sends a plain function to a thread."""
+    return entry(state)
+
+
+async def chosen(state: AgentState) -> str:
     """The decision that the node before has made; a router names decisions, it does not make them."""
     return state["edge"]
 
