@@ -189,9 +189,8 @@ class Trial:
 @pytest.mark.parametrize(
     ("lost", "in_doubt_before"),
     [
-        (1, False),
         (3, True),
-        *(pytest.param(lost, before, marks=pytest.mark.slow) for lost in (0, 2, 5, ALL) for before in (False, True)),
+        *(pytest.param(lost, before, marks=pytest.mark.slow) for lost in (0, 1, 2, 5, ALL) for before in (False, True)),
     ],
 )
 async def test_killed_after_any_row_nothing_finished_runs_again_and_the_answer_is_the_same(
