@@ -48,8 +48,8 @@ class Order:
     database are cut. With `durability` the run is started and answered through LangGraph's own methods, as a foreign
     caller would; else, and whenever it is resumed, through the gateway. Questions are answered (`unknown` is the answer
     about what is in doubt; without it the ledger is asked), unless `answers` is false. With `request` it makes the same
-    goal a new request on a thread whose run has ended. One read takes `slow_s`.
-    `patience_s` is how long it waits for a run that somebody else drives.
+    goal a new request on a thread whose run has ended, with `cancel` it cancels the run where it waits. One
+    read takes `slow_s`; `patience_s` is how long it waits for a run that somebody else drives.
     """
 
     url: str
@@ -66,6 +66,7 @@ class Order:
     answers: bool = True
     unknown: dict[str, str] | None = None
     request: str | None = None
+    cancel: bool = False
     patience_s: float = 30.0
 
     @property
@@ -133,13 +134,14 @@ def cut(url: str) -> None:
 def run(order: Order) -> None:
     """Do what the order says, and write down how it ended."""
     listener = crash_points.hook = Listener(order)
-    result, state = asyncio.run(_drive(order))
+    result, state, waiting = asyncio.run(_drive(order))
     ended = {
         "status": result.status,
         "answer": result.answer,
         "steps": {step.id: step.output_ref for step in result.steps},
         "approvals": [request.model_dump(mode="json") for request in result.approvals],
         "state": state,
+        "waiting": waiting,
         "run_id": result.run_id,
         "reached": dict(listener.reached),
         "modules": sorted(sys.modules),
@@ -163,8 +165,8 @@ async def _agent(order: Order) -> AsyncIterator[Agent]:
             yield Agent(engine, build(same).compile(checkpointer=saver, name="surestep"))
 
 
-async def _drive(order: Order) -> tuple[RunResult, str | None]:
-    """The result of the run, and how it stands by LangGraph's own state of the thread."""
+async def _drive(order: Order) -> tuple[RunResult, str | None, int]:
+    """The result of the run, how it stands by LangGraph's own state of the thread, and how many questions wait."""
     async with _agent(order) as agent:
         known = None if order.request else await agent.engine.runs.latest(order.book)
         if known is None and order.durability is not None:
@@ -172,9 +174,9 @@ async def _drive(order: Order) -> tuple[RunResult, str | None]:
         elif known is None:
             with suppress(RunBusy):
                 await agent.run(plan=PLAN, inputs=INPUTS, thread_id=order.book, request_id=order.request or order.book)
-        result = await _to_the_end(agent, order)
+        result = await (agent.cancel(order.book) if order.cancel else _to_the_end(agent, order))
         state = await agent.graph.aget_state({"configurable": {"thread_id": order.book}})
-        return result, state.values.get("status")
+        return result, state.values.get("status"), len(await agent.approvals(order.book))
 
 
 async def _to_the_end(agent: Agent, order: Order) -> RunResult:

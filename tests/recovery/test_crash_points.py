@@ -20,7 +20,9 @@ LATER = {
     "lease.acquired": (2,), "plan.queued": (2,), "run.status_set": (3,),
 }  # fmt: skip
 """Comings to a point, besides the first, that are another moment of the run."""
-MOMENTS = [(point, nth) for point in POINTS for nth in (1, *LATER.get(point, ()))]
+WITHDRAWAL = ("approval.before_withdrawal", "approval.withdrawn")
+"""Points that a run comes to when it ends, or changes, while somebody is asked."""
+MOMENTS = [(point, nth) for point in POINTS if point not in WITHDRAWAL for nth in (1, *LATER.get(point, ()))]
 
 
 def killed(trials: Trials, point: str, nth: int) -> list[str]:
@@ -40,11 +42,12 @@ def outcomes(trials: Trials) -> Iterator[dict[tuple[str, int], Future[list[str]]
 
 
 def test_without_a_kill_every_point_is_reached_and_every_effect_happens_once(trials: Trials) -> None:
-    """The plan leads to every commit point, so that each trial below means something; and it is sound."""
+    """The plan leads to every commit point but those of a withdrawal, so that each trial below means something; and
+    it is sound."""
     trial = trials.trial()
     before = trial.moment()
     ended = trial.start("only", **RENEWED).ended()
-    assert set(ended["reached"]) - {WIRE} == set(POINTS)
+    assert set(ended["reached"]) - {WIRE} == set(POINTS) - set(WITHDRAWAL)
     assert trial.violations(before, ended) == []
 
 
@@ -55,3 +58,17 @@ def test_killed_at_a_commit_point_nothing_finished_is_repeated_or_lost(
     """Finished effects happen once, finished results stay, what is in doubt is probed or asked about, and the answer
     is the one of a run that nobody killed."""
     assert outcomes[point, nth].result() == []
+
+
+@pytest.mark.parametrize("point", WITHDRAWAL)
+def test_killed_while_the_questions_of_a_cancelled_run_are_withdrawn_nobody_is_asked_any_more(
+    trials: Trials, point: str
+) -> None:
+    """Cancelled again, the run is cancelled, its effects have happened once, and no question waits."""
+    trial = trials.trial()
+    assert trial.start("first", answers=False).ended()["waiting"] == 1
+    assert trial.start("second", cancel=True, at=point).ends() == -signal.SIGKILL
+    before = trial.moment()
+    ended = trial.start("third", cancel=True).ended()
+    assert (ended["status"], ended["state"], ended["waiting"]) == ("cancelled", "cancelled", 0)
+    assert trial.moment().calls == before.calls

@@ -111,7 +111,7 @@ class Trial:
         after, expected = self.moment(), self.trials.expected
         wrong = [
             f"{name} is {ended[name]!r}, without a stop it is {expected[name]!r}"
-            for name in ("status", "answer", "steps", "state")
+            for name in ("status", "answer", "steps", "state", "waiting")
             if ended[name] not in (expected[name], NO_CHECKPOINT if name == "state" else expected[name])
         ]
         return [*wrong, *_lost(before, after), *_repeated(before, after), *_counted(after), *_unasked(after)]

@@ -52,12 +52,13 @@ def all_cases(
     chosen = random.Random(seed)  # noqa: S311 - the same trials every time
     for durability in DURABILITIES:
         for point in points:
-            times = comings[durability].get(point, 0)
+            if not (times := comings[durability].get(point, 0)):
+                continue  # of a withdrawal, which a run that ends well does not come to
             later = sorted(chosen.sample(range(2, times + 1), min(2, times - 1))) if times > 1 else []
             yield from (Case("kill", nth, point, durability) for nth in (1, *later))
-            yield Case("interrupt", chosen.randint(1, max(1, times)), point, durability)
+            yield Case("interrupt", chosen.randint(1, times), point, durability)
     yield from (Case("random", number) for number in range(kills))
-    for point in points:
+    for point in (point for point in points if comings["async"].get(point)):
         last = min(comings["async"].get(point, 1), 5) if point in EFFECT_POINTS else 1
         yield from (Case("stop", nth, point) for nth in range(1, last + 1))
         yield from (Case("cut", nth, point) for nth in range(1, last + 1))
