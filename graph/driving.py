@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from langgraph.types import Command, Interrupt
+from langgraph.types import Command, Interrupt, StateSnapshot
 
 from graph.archived import archived_picture, unknown
 from graph.given import check_id
@@ -30,6 +30,10 @@ OnEvent = Callable[[Event], None]
 
 LOOK_EVERY_S = 0.2
 """How often it is looked whether a run that somebody else drives has ended, or has lost its driver."""
+
+
+class _Overtaken(Exception):
+    """Between a look at the checkpoints and the lease somebody else has driven the run."""
 
 
 class Driver:
@@ -64,34 +68,62 @@ class Driver:
     async def begin(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
         """From the stored request."""
         await self._say_the_end(record)
-        return await self.drive(record, _request(record), on_event)
+        try:
+            return await self.drive(record, _request(record), on_event, first=True)
+        except _Overtaken:
+            return await self.go_on(await self.engine.runs.get(record.run_id) or record, on_event)
 
     async def go_on(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
         """From where the thread's checkpoints are: none of this run, an interrupt, in the middle, or at an end."""
+        while True:
+            try:
+                return await self._from_here(record, on_event)
+            except _Overtaken:
+                record = await self.engine.runs.get(record.run_id) or record
+
+    async def _from_here(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
         if record.status not in OPEN:
-            await self._say_the_end(record)
+            with suppress(RunBusy):  # the lease of who has ended it, and died at that: the result is there all the same
+                await self._say_the_end(record)
             return result_of(await self.picture(record.run_id), record.status)
         state = await self.graph.aget_state(_config(record))
         head = state.values.get("run")
         if head is None or head.run_id != record.run_id:
-            return await self.begin(record, on_event)
+            await self._say_the_end(record)
+            return await self.drive(record, _request(record), on_event, seen=state)
         if state.next == ("approve",) and not state.interrupts:  # it was let go before its question was written down
-            await self.drive(record, None, on_event)
+            await self.drive(record, None, on_event, seen=state)
             state = await self.graph.aget_state(_config(record))
         if state.interrupts:
             if record.status == "paused" and not await self._anything_new(record):
                 picture = await self.picture(record.run_id)
                 _tell(picture, on_event)
                 return result_of(picture, record.status)
-            return await self.drive(record, _go_on_from(state.interrupts), on_event)
+            return await self.drive(record, _go_on_from(state.interrupts), on_event, seen=state)
         in_the_middle = state.next and record.status != "limited"
-        return await self.drive(record, None if in_the_middle else {"inputs": None}, on_event)
+        return await self.drive(record, None if in_the_middle else {"inputs": None}, on_event, seen=state)
 
-    async def drive(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> RunResult:
-        """Run the graph until it stops. However that ends, nothing of the run goes on afterwards. Raises RunBusy."""
+    async def drive(
+        self,
+        record: RunRecord,
+        given: Any,
+        on_event: OnEvent | None,
+        *,
+        first: bool = False,
+        seen: StateSnapshot | None = None,
+    ) -> RunResult:
+        """Run the graph until it stops. However that ends, nothing of the run goes on afterwards. Raises RunBusy.
+
+        `seen` is the state for which `given` was chosen, `first` that nobody had driven the run then. _Overtaken where
+        another worker has done so since: there the goal, sent once more, would be taken for an instruction.
+        """
         async with self._only_driver(record) as session:
             if await self._ended_meanwhile(record, session):
                 return result_of(session.fold, await self._status(record))
+            if first and session.lease.fence > 1:
+                raise _Overtaken
+            if seen is not None and _place(seen) != _place(await self.graph.aget_state(_config(record))):
+                raise _Overtaken
             _tell(session.fold, on_event)
             try:
                 await self._stream(record, given, on_event)
@@ -193,6 +225,11 @@ def _request(record: RunRecord) -> AgentInput:
 def _go_on_from(interrupts: Sequence[Interrupt]) -> Command[Any] | None:
     """What lets LangGraph go on from its last checkpoint; what was answered is read from the table, not from here."""
     return Command(resume={each.id: {} for each in interrupts}) if interrupts else None
+
+
+def _place(state: StateSnapshot) -> tuple[Any, ...]:
+    """Where a thread stands: its newest checkpoint, and what was written onto it since."""
+    return state.config["configurable"].get("checkpoint_id"), state.next, tuple(each.id for each in state.interrupts)
 
 
 def _config(record: RunRecord) -> Any:

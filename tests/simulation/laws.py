@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 Rows = Sequence[dict[str, Any]]
 
 
+ULP_S = 1e-6
+"""How exactly wall time can be told: a float of seconds since the epoch has no more digits."""
+
+
 def look_around(world: World, living: Iterable[Process]) -> None:
     """Before time passes: nothing that could run waits, and no failure waits for its verdict.
 
@@ -45,7 +49,10 @@ def _look_at(world: World, process: Process, session: Session) -> None:
     for step in session.plan.steps:
         is_pending = fold.status(step.id) == "pending" and step.id not in scheduler.tasks
         due = fold.run(step.id).not_before
-        is_held = any(asked.step_id == step.id for asked in fold.asked.values()) or (due or 0.0) > session.clock.wall()
+        is_held = (
+            any(asked.step_id == step.id for asked in fold.asked.values())
+            or (due or 0.0) > session.clock.wall() - ULP_S
+        )
         if is_pending and not is_held and all(fold.is_over(name) for name in step.depends_on):
             world.broken(f"{process.name}: time passes while {step.id} is ready and a slot is free")
 
@@ -66,10 +73,11 @@ def check_ended(world: World, results: Sequence[RunResult]) -> None:
     _nothing_lost(world, rows)
     _doubt_is_surfaced(world, rows)
     _keys_are_frozen(world, rows)
+    _nobody_instructs(world, rows)
     if world.plot.manner in ("calm", "pure") and runs[0]["status"] != "done":
         world.broken(f"in a world without lasting failures the run ends as {runs[0]['status']}: {runs[0]['summary']}")
     if not results or results[-1].status != runs[0]["status"]:
-        world.broken(f"the last to drive it was told {results[-1].status if results else 'nothing'}")
+        world.broken(f"who asked last was told {results[-1].status if results else 'nothing'}")
 
 
 def _effects_happened(world: World, rows: Rows) -> None:
@@ -146,6 +154,18 @@ def _doubt_is_surfaced(world: World, rows: Rows) -> None:
             doubts[unit] = row["fence"]
 
 
+def _settled(row: dict[str, Any]) -> bool:
+    """Whether the row says of an effect in doubt that it has happened, or that nobody wants it any more."""
+    said = row["body"].get("settlement") if row["kind"] == "decision" else row["body"]
+    return row["kind"] in ("settlement", "decision") and bool(said) and said["how"] != "run"
+
+
+def _nobody_instructs(world: World, rows: Rows) -> None:
+    """What a worker sends when it goes on is never taken for a person's new instruction."""
+    if any(row["kind"] == "verdict" and row["body"]["verdict"]["code"] == "NEW_INSTRUCTION" for row in rows):
+        world.broken("the goal itself was taken for an instruction")
+
+
 def _keys_are_frozen(world: World, rows: Rows) -> None:
     """While a step run is in doubt, what is sent again is what was sent: key and arguments."""
     open_: dict[str, dict[str, Any]] = {}
@@ -156,7 +176,7 @@ def _keys_are_frozen(world: World, rows: Rows) -> None:
             if before is not None and any(before[name] != row["body"][name] for name in ("key", "args", "tool")):
                 world.broken(f"{unit} was in doubt, and its intent {row['fence']}.{row['n']} is another one")
             open_[unit] = row["body"]
-        elif row["kind"] == "outcome":
+        elif row["kind"] == "outcome" or _settled(row):
             open_.pop(unit, None)
         elif row["kind"] == "plan":
             now = {step["id"] for step in row["body"]["plan"]["steps"]}

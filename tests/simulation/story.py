@@ -91,21 +91,33 @@ class Story:
         """Play it to its end, then check what has become of everything."""
         self.timeline.run(self.person)
         self._start(self._begin)
-        while not self._over():
-            try:
-                self.timeline.step()
-            except Stuck:
-                self.world.broken("nothing is due any more, and the run has not ended")
-                break
-            if self.timeline.steps > MOST_STEPS:
-                self.world.broken("the run does not end")
-                break
-            for process in list(self.living):
-                self._tend(process)
+        self._play_on()
+        told = self._told()
+        self.crashes, self.pauses = [], []
+        self._start(self._go_on)
+        self._play_on()
+        if self._told() != told:
+            self.world.broken("something has happened although the run was over")
         check_ended(self.world, self.results)
         self.world.over = True
         self._bury_all()
         return self.world
+
+    def _play_on(self) -> None:
+        while not self.world.wrong and not self._over():
+            try:
+                self.timeline.step()
+            except Stuck:
+                self.world.broken("nothing is due any more, and the run has not ended")
+            if self.timeline.steps > MOST_STEPS:
+                self.world.broken("the run does not end")
+            for process in list(self.living):
+                self._tend(process)
+
+    def _told(self) -> tuple[int, int]:
+        """How many rows there are, and how many calls there were."""
+        rows = sum(len(rows) for rows in self.world.server.journal.values())
+        return rows, self.world.numbers.total()
 
     def _over(self) -> bool:
         ended = [run for run in self.world.server.runs.values() if run["status"] not in OPEN | {"limited"}]
@@ -174,7 +186,8 @@ class Story:
             self.world.server.cut(process.wire.session)
             workers._present.discard(process.worker)
         self.world.dies(process, is_seen=is_seen)
-        lose(self.tables, THREAD, draw.choice((0, 0, 1, 2, 5)))
+        if not self.living:  # what another one may have read already is not lost
+            lose(self.tables, THREAD, draw.choice((0, 0, 1, 2, 5)))
         for _ in range(2 if self.plot.twins else 1):
             self._later(draw.choice((0.0, 0.2, 3.0)), lambda: self._start(self._go_on))
 

@@ -236,7 +236,7 @@ class World:
         is_stale = not self.server.owns(session.head_run_id, session.lease.fence)
         if row is not None and not is_stale:
             self.broken(f"{call.unit} is called again, although row {row['fence']}.{row['n']} says that it is done")
-        if is_stale and EFFECTS[call.tool] != "read":
+        if is_stale and EFFECTS[call.tool] in ("idempotent", "irreversible"):  # a transaction's commit is refused
             self.broken(f"{call.process.name} begins the effect of {call.unit} although it is no longer owner")
 
     def _finished(self, unit: str) -> dict[str, Any] | None:
