@@ -21,6 +21,9 @@ from plans.values import JSON, sha256_of
 
 RunStatus = Literal["running", "paused", "done", "failed", "cancelled", "limited"]
 
+Durability = Literal["exit", "async", "sync"]
+"""When LangGraph saves checkpoints: where a drive ends, or also between its nodes, behind them or before they go on."""
+
 ENDED = frozenset({"done", "failed", "cancelled", "limited"})
 """Statuses in which a run has ended; a limited one may begin again, by a person with a higher limit."""
 

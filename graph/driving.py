@@ -138,10 +138,11 @@ class Driver:
         return result_of(await self.picture(record.run_id), await self._status(record))
 
     async def _stream(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> None:
+        saved = self.engine.options.durability
         if on_event is None:  # events that nobody reads cost more than the steps that they are about
-            await self.graph.ainvoke(given, _config(record), stream_mode="updates", durability="async")
+            await self.graph.ainvoke(given, _config(record), stream_mode="updates", durability=saved)
             return
-        async for said in self.graph.astream(given, _config(record), stream_mode="custom", durability="async"):
+        async for said in self.graph.astream(given, _config(record), stream_mode="custom", durability=saved):
             on_event(Event.model_validate(said))
 
     async def _say_the_end(self, record: RunRecord) -> None:

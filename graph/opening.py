@@ -28,6 +28,7 @@ def options_from(settings: Settings) -> EngineOptions:
         prepare_threshold=settings.prepare_threshold,
         connections=settings.connections,
         lease_s=settings.lease_s,
+        durability=settings.durability,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from checkpoints.location import DEFAULT_FOLDER, SETTINGS_FILE, read_file, read_values
+from checkpoints.runs import Durability
 from plans.errors import ConfigurationError
 from plans.wording import kind_of, nearest
 
@@ -27,7 +28,9 @@ class Settings(BaseModel):
     `folder` holds the embedded PostgreSQL, large artifacts and the archive, `output` what tools write for people.
     `toolkits` are `module:attr` references, comma-separated in the environment. `connections` maps the name of an
     outside system to its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `lease_s` is how long a worker that cannot be
-    reached keeps its runs. `input_root` is where clients of a server may name files.
+    reached keeps its runs. `durability` says when LangGraph's checkpoints are saved: "exit" where a drive ends, "async"
+    or "sync" also between nodes, for those who look into a thread's history. `input_root` is where clients of a server
+    may name files.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +44,7 @@ class Settings(BaseModel):
     pool_size: int = Field(default=10, ge=2, le=200)
     prepare_threshold: int | None = Field(default=5, ge=0)
     lease_s: float = Field(default=30.0, ge=1, le=600)
+    durability: Durability = "exit"
     model: str | None = None
     small_model: str | None = None
     verifier_model: str | None = None

@@ -21,7 +21,7 @@ from checkpoints.database import Database, open_database
 from checkpoints.fences import Fences, fences_of
 from checkpoints.journal import Journal
 from checkpoints.leases import LEASE_S, Leases
-from checkpoints.runs import RunRecord, Runs
+from checkpoints.runs import Durability, RunRecord, Runs
 from checkpoints.tombstones import Tombstones
 from checkpoints.tool_stores import PostgresBreakers, PostgresCache, PostgresSettings
 from checkpoints.toolkit_schemas import apply_schemas
@@ -53,6 +53,7 @@ class EngineOptions:
     pool_size: int = 10
     prepare_threshold: int | None = 5
     lease_s: float = LEASE_S
+    durability: Durability = "exit"
     connections: Mapping[str, str] = field(default_factory=dict)
 
 

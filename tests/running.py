@@ -20,14 +20,9 @@ async def running(
 ) -> AsyncIterator[Agent]:
     """An agent with exactly these tools, and with the scripted model if one is given."""
     named: dict[str, Any] = {"model": "scripted", "base_url": model.base_url, "api_key": "key-1"} if model else {}
-    settings = Settings.load(
-        environment={},
-        database_url=database_url,
-        folder=folder / "surestep",
-        output=folder / "out",
-        **named,
-        **more,
-    )
+    # Some tests look into a thread's history, which "exit" does not keep.
+    named |= {"folder": folder / "surestep", "output": folder / "out", "durability": "async"}
+    settings = Settings.load(environment={}, database_url=database_url, **{**named, **more})
     async with open_agent(toolkits, settings=settings) as agent:
         yield agent
 

@@ -40,14 +40,9 @@ async def agent_on(database_url: str, tmp_path: Path) -> AsyncIterator[OpenAgent
             named: dict[str, Any] = (
                 {"model": "scripted", "base_url": model.base_url, "api_key": "key-1"} if model else {}
             )
-            settings = Settings.load(
-                environment={},
-                database_url=database_url,
-                folder=tmp_path / "surestep",
-                output=tmp_path / "out",
-                **named,
-                **more,
-            )
+            # Edges are read from a thread's history.
+            named |= {"folder": tmp_path / "surestep", "output": tmp_path / "out", "durability": "async"}
+            settings = Settings.load(environment={}, database_url=database_url, **{**named, **more})
             return await stack.enter_async_context(open_agent(toolkits, settings=settings))
 
         yield opened

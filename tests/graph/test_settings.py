@@ -82,7 +82,7 @@ def test_every_setting_has_a_variable() -> None:
         "database_url": "postgresql://h/d", "folder": "f", "artifacts_url": "s3://b", "archive_url": "s3://c",
         "output": "o", "input_root": "i", "pool_size": "3", "prepare_threshold": "none", "model": "m",
         "small_model": "s", "verifier_model": "v", "base_url": "http://h/v1", "api_key": "k", "toolkits": "a:b",
-        "templates": "t", "lease_s": "9",
+        "templates": "t", "lease_s": "9", "durability": "sync",
     }  # fmt: skip
     settings = Settings.load(environment={variable_of(name): value for name, value in values.items()})
     assert set(values) == set(Settings.model_fields) - {"connections"}
