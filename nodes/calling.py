@@ -52,6 +52,8 @@ async def call_tool(session: Session, unit: str, step: Step, admitted: Run) -> N
     tool = session.engine.registry[run.tool or step.tool or ""]
     attempt = Attempt(unit, step, tool, admitted.args, admitted.key, run.attempt + 1, note(admitted.missing))
     if admitted.effect is not None:
+        if session.cancelled:  # asked for while this step was about to start
+            return
         _check_foundation(session, step)
         intent = {
             "tool": tool.name,

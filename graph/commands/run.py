@@ -100,6 +100,7 @@ class Drive:
 
     async def answered(self, agent: Agent, result: RunResult) -> RunResult:
         """Ask at the terminal, as long as somebody there answers."""
+        self.thread = result.thread_id  # a request that was made before has its run on another thread
         while result.status == "paused" and self.approve == "ask" and self.watch.can_ask:
             decisions = await self._decisions(result.approvals)
             if not decisions:

@@ -170,6 +170,24 @@ async def test_a_driver_that_takes_its_time_is_named(agent_on: OpenAgent) -> Non
     assert [row["step_id"] for row in await rows(here) if row["kind"] == "intent"] == ["s1"]
 
 
+async def test_an_effect_that_is_about_to_start_does_not(agent_on: OpenAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wish comes while the step asks whether its tool is switched on: no intent is written, nothing is sent."""
+    shop = Shop()
+    agent = await agent_on([shop.kit])
+    settings = agent.engine.ports.settings
+    look_up = settings.get
+
+    async def and_then_somebody_cancels(tool: str) -> Any:
+        for session in agent.engine.sessions.values():
+            session.lease.cancel.set()
+        return await look_up(tool)
+
+    monkeypatch.setattr(settings, "get", and_then_somebody_cancels)
+    result = await agent.run(plan=plan(step("s1", "send", args={"to": "ann", "text": "hi"})), thread_id="t")
+    assert (result.status, result.steps[0].status, shop.calls["send"]) == ("cancelled", "pending", 0)
+    assert "intent" not in {row["kind"] for row in await rows(agent)}
+
+
 async def test_nothing_is_mended_once_the_run_is_to_end(agent_on: OpenAgent) -> None:
     """A step that has failed as the wish comes gets no verdict: no retry, no alternative, no model that repairs it."""
     agent = await agent_on([Shop().kit])
