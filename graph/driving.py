@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.types import Command, Interrupt, StateSnapshot
 
+from checkpoints.backlog import stale
 from graph.archived import archived_picture, unknown
 from graph.given import check_id
 from graph.result import RunResult, result_of
@@ -52,9 +53,9 @@ class Driver:
         Whoever drives its run is waited for, as long as it lives; if it dies, the run goes on here.
         """
         try:
-            if is_new and on_new_thread:
-                return await self.drive(record, _request(record), on_event)
-            return await (self.begin if is_new else self.go_on)(record, on_event)
+            if not is_new:
+                return await self.go_on(record, on_event)
+            return await self.begin(record, on_event, on_new_thread=on_new_thread)
         except RunBusy as busy:
             if self._driving.get(record.thread_id, record.run_id) != record.run_id:  # another request's run
                 raise
@@ -65,9 +66,10 @@ class Driver:
             with suppress(RunBusy):
                 return await self.go_on(await self.engine.runs.get(record.run_id) or record, on_event)
 
-    async def begin(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
+    async def begin(self, record: RunRecord, on_event: OnEvent | None, *, on_new_thread: bool = False) -> RunResult:
         """From the stored request."""
-        await self._say_the_end(record)
+        if not on_new_thread:
+            await self._say_the_end(record)
         try:
             return await self.drive(record, _request(record), on_event, first=True)
         except _Overtaken:
@@ -120,10 +122,7 @@ class Driver:
         async with self._only_driver(record) as session:
             if await self._ended_meanwhile(record, session):
                 return result_of(session.fold, await self._status(record))
-            if first and session.lease.fence > 1:
-                raise _Overtaken
-            if seen is not None and _place(seen) != _place(await self.graph.aget_state(_config(record))):
-                raise _Overtaken
+            await self._look_again(record, session, first=first, seen=seen)
             _tell(session.fold, on_event)
             try:
                 await self._stream(record, given, on_event)
@@ -136,6 +135,17 @@ class Driver:
                 if session.ended_as is not None:
                     return result_of(session.fold, session.ended_as)
         return result_of(await self.picture(record.run_id), await self._status(record))
+
+    async def _look_again(
+        self, record: RunRecord, session: Session, *, first: bool, seen: StateSnapshot | None
+    ) -> None:
+        """Whether what was decided before the lease was taken still holds. Raises _Overtaken or StaleOwner."""
+        if first and session.lease.fence > 1:
+            raise _Overtaken
+        if seen is not None and _place(seen) != _place(await self.graph.aget_state(_config(record))):
+            raise _Overtaken
+        if not session.lease.alive(session.clock.monotonic()):  # its first checkpoint would go onto another's last
+            raise stale(record.run_id, session.lease.fence)
 
     async def _stream(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> None:
         saved = self.engine.options.durability

@@ -44,7 +44,9 @@ def _look_at(world: World, process: Process, session: Session) -> None:
     fold, scheduler = session.fold, session.scheduling()
     if fold.undecided:
         world.broken(f"{process.name}: time passes while {list(fold.undecided)} wait for a verdict")
-    if len(scheduler.tasks) >= world.plot.concurrency or any(v.verdict == "finish" for v in fold.queue):
+    if len(scheduler.tasks) >= world.plot.concurrency or any(
+        verdict.verdict in ("finish", "global_replan") for verdict in fold.queue
+    ):
         return
     for step in session.plan.steps:
         is_pending = fold.status(step.id) == "pending" and step.id not in scheduler.tasks

@@ -48,7 +48,7 @@ class ScriptedModel:
         finally:
             self.busy -= 1
         text = self._text(prompt, bad=draw.random() < world.plot.manners.bad_plans)
-        world.answered(prompt.task, text)
+        world.answered(text)
         return ModelAnswer(
             text=text,
             finish_reason="stop",

@@ -64,6 +64,7 @@ class Process:
     sessions: dict[str, Session] = field(default_factory=dict)
     dead: bool = False
     was_paused: bool = False
+    woke_at: float = float("-inf")
 
 
 class Story:
@@ -209,6 +210,7 @@ class Story:
     def _continue(self, process: Process) -> None:
         if not process.dead:
             self.world.say(f"{process.name} goes on")
+            process.woke_at = process.loop.handled
             self.timeline.run(process.loop)
 
     def _ended(self, process: Process) -> None:

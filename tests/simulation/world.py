@@ -34,6 +34,9 @@ EFFECTS = {
     "send": "irreversible",
     "wire": "irreversible",
 }
+BETWEEN_LOOK_AND_CALL = 3
+"""Callbacks from the last look at the clock (`tools/deadline.py`) until the tool itself runs."""
+
 TOOL_LIMITS = {"scan": 2}
 """Tools that declare how many calls of them may run at once."""
 
@@ -71,7 +74,9 @@ class Landing:
 
 @dataclass(eq=False)
 class World:
-    """Everything outside of the engine. `wrong` is what broke a law, `said` the trace of what happened."""
+    """Everything outside of the engine. `wrong` is what broke a law, `said` the trace of what happened,
+    `residual` the keys of calls whose worker was stopped after its last look at the clock: the point that rule 6 leaves
+    open."""
 
     plot: Plot
     server: Server
@@ -84,7 +89,7 @@ class World:
     wrong: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     questions: Counter[str] = field(default_factory=Counter)
-    answers: dict[str, list[str]] = field(default_factory=dict)
+    residual: set[str] = field(default_factory=set)
     nonces: int = 0
     over: bool = False
 
@@ -151,7 +156,7 @@ class World:
             return
         self.say(f"the world: {call.unit} {call.tool} {call.key[:8]} has happened")
         before.append(Landing(call.unit, call.tool, call.key, value, self.now))
-        if len(before) > 1:
+        if len(before) > 1 and call.key not in self.residual:
             self.broken(f"the effect {call.tool} of {call.unit} has happened {len(before)} times with one key")
 
     def post(self, call: Call, value: Any, seconds: float) -> None:
@@ -183,20 +188,15 @@ class World:
         sessions = self.process().engine.sessions
         if not all(self.server.owns(run_id, each.lease.fence) for run_id, each in sessions.items()):
             return self.questions[task]
-        accepted = [
-            row["body"].get("text_ref")
-            for run in self.server.runs
-            for row in self.server.rows_of(run)
-            if row["kind"] == "model"
-        ]
-        if any(reference in accepted for reference in self.answers.get(task, ())):
-            self.broken(f"a model is asked again what it has answered: {task[-200:]}")
+        rows = [row for run in self.server.runs for row in self.server.rows_of(run)]
+        key = next(row["body"]["key"] for row in reversed(rows) if row["kind"] == "reservation")
+        if any(row["kind"] == "model" and row["body"]["key"] == key and "text_ref" in row["body"] for row in rows):
+            self.broken(f"a model is asked again what it has answered: {key}")
         return self.questions[task]
 
-    def answered(self, task: str, text: str) -> None:
+    def answered(self, text: str) -> None:
         """What a model has said, and the name under which it will be stored."""
         self.known(text)
-        self.answers.setdefault(task, []).append(next(reversed(self.produced)))
 
     def steps_now(self) -> list[dict[str, Any]]:
         """The steps of the current revision, as its author would write them."""
@@ -236,7 +236,14 @@ class World:
         is_stale = not self.server.owns(session.head_run_id, session.lease.fence)
         if row is not None and not is_stale:
             self.broken(f"{call.unit} is called again, although row {row['fence']}.{row['n']} says that it is done")
-        if is_stale and EFFECTS[call.tool] in ("idempotent", "irreversible"):  # a transaction's commit is refused
+        if not is_stale or EFFECTS[call.tool] not in (
+            "idempotent",
+            "irreversible",
+        ):  # a transaction's commit is refused
+            return
+        if call.process.loop.handled - call.process.woke_at <= BETWEEN_LOOK_AND_CALL:
+            self.residual.add(call.key)
+        else:
             self.broken(f"{call.process.name} begins the effect of {call.unit} although it is no longer owner")
 
     def _finished(self, unit: str) -> dict[str, Any] | None:
