@@ -109,7 +109,7 @@ async def _makespan(engine: Engine, timeline: Timeline, case: dict[str, Any], wo
     ]
     head = new_head(
         output=Path("out"),
-        thread_id="asynchow",
+        thread_id=case["id"],
         request_id=case["id"],
         goal="do all of it",
         given_plan=given_draft({"goal": "do all of it", "steps": steps}),
