@@ -16,6 +16,7 @@ from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.presence import Presence
 from checkpoints.queries import QUERIES
+from checkpoints.workers import known_dead
 from plans.errors import DatabaseUnavailable, RunBusy, UnknownThread
 
 LEASE_S = 30.0
@@ -53,8 +54,9 @@ class Leases:
     """The leases of one process, renewed by a task of their own while `async with` lasts.
 
     They name a database session that lives as long: when it is gone, another worker need not wait for the expiry,
-    except within one lease length of a start of the server, which ends every session (rule 4). `direct_url` is the
-    server's own address where `database` goes through a pgbouncer.
+    except within one lease length of a start of the server, which ends every session (rule 4). Nor need it wait where
+    `worker`, the name in `checkpoints/workers.py` that a lease keeps, is known to be dead. `direct_url` is the server's
+    own address where `database` goes through a pgbouncer.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class Leases:
         length_s: float = LEASE_S,
         direct_url: str | None = None,
         monotonic: Callable[[], float] = time.monotonic,
+        worker: str | None = None,
     ) -> None:
         self._database = database
+        self._worker = worker
         self._length_s = length_s
         self._monotonic = monotonic
         self._held: dict[str, Lease] = {}
@@ -167,8 +171,12 @@ class Leases:
     async def _claim(self, run_id: str, owner: str) -> Lease:
         session = await self._presence.session()
         sent = self._monotonic()
-        claim = {"run_id": run_id, "owner": owner, "length_s": self._length_s, **session}
-        if not (taken := await self._database.fetch(QUERIES["acquire_lease"], claim)):
+        claim = {"run_id": run_id, "owner": owner, "worker": self._worker, "length_s": self._length_s, **session}
+        taken = await self._database.fetch(QUERIES["acquire_lease"], {**claim, "dead_worker": None})
+        if not taken and (dead := await self._dead_worker(run_id)) is not None:
+            sent = self._monotonic()
+            taken = await self._database.fetch(QUERIES["acquire_lease"], {**claim, "dead_worker": dead})
+        if not taken:
             raise await self._busy(run_id)
         answer = taken[0]
         told = {name: answer[name] for name in ("taken_from", "expires_at", "taken_at")}
@@ -178,6 +186,12 @@ class Leases:
         self._held[run_id] = lease
         reached("lease.acquired")
         return lease
+
+    async def _dead_worker(self, run_id: str) -> str | None:
+        """The worker that holds the run, if it is known to be dead: then its session says nothing that matters."""
+        found = await self._database.fetch(QUERIES["lease_state"], {"run_id": run_id})
+        worker: str | None = found[0]["worker"] if found else None
+        return worker if worker and worker != self._worker and await asyncio.to_thread(known_dead, worker) else None
 
     async def _busy(self, run_id: str) -> Exception:
         found = await self._database.fetch(QUERIES["lease_state"], {"run_id": run_id})

@@ -291,12 +291,13 @@ LISTEN surestep_cancel;
 -- Free is a lease without owner, one that has expired, one of this very session whose answer was lost, and one whose
 -- session is gone. A start of the server ends all sessions, so for one lease length after it that says nothing about a
 -- session from before. The start time of another role's session can be hidden; then its process number alone counts as
--- living.
+-- living. `dead_worker` is one of which the caller knows that it does nothing any more.
 WITH free AS (
     SELECT run_id, owner FROM surestep.leases l
     WHERE run_id = %(run_id)s AND (
         owner IS NULL
         OR expires_at <= clock_timestamp()
+        OR worker = %(dead_worker)s::text
         OR (backend_pid = %(backend_pid)s AND backend_start = %(backend_start)s)
         OR (
             (
@@ -312,14 +313,14 @@ WITH free AS (
     FOR NO KEY UPDATE
 )
 UPDATE surestep.leases l
-SET fence = l.fence + 1, owner = %(owner)s, backend_pid = %(backend_pid)s, backend_start = %(backend_start)s,
+SET fence = l.fence + 1, owner = %(owner)s, worker = %(worker)s, backend_pid = %(backend_pid)s, backend_start = %(backend_start)s,
     expires_at = clock_timestamp() + make_interval(secs => %(length_s)s)
 FROM free WHERE l.run_id = free.run_id
 RETURNING l.fence, l.cancel_requested, free.owner AS taken_from,
     extract(epoch FROM l.expires_at)::float8 AS expires_at, extract(epoch FROM clock_timestamp())::float8 AS taken_at;
 
 -- name: lease_state
-SELECT owner, extract(epoch FROM expires_at - clock_timestamp())::float8 AS left_s, cancel_requested
+SELECT owner, worker, extract(epoch FROM expires_at - clock_timestamp())::float8 AS left_s, cancel_requested
 FROM surestep.leases WHERE run_id = %(run_id)s;
 
 -- name: renew_leases
@@ -698,12 +699,13 @@ WHERE (
         AND r.ended_at <= clock_timestamp() - make_interval(secs => %(older_than_s)s)
     )
     FROM surestep.runs r WHERE r.thread_id = c.thread_id
-);
+) AND (%(thread_id)s::text IS NULL OR c.thread_id = %(thread_id)s::text);
 
 -- name: forsaken_threads
 -- Every run of them is archived or erased, and nothing has been saved for so long.
 SELECT c.thread_id FROM checkpoints c
 WHERE NOT EXISTS (SELECT FROM surestep.runs r WHERE r.thread_id = c.thread_id)
+    AND (%(thread_id)s::text IS NULL OR c.thread_id = %(thread_id)s::text)
     AND EXISTS (
         SELECT FROM surestep.tombstones t
         WHERE t.thread_sha256 = encode(sha256(convert_to(c.thread_id, 'UTF8')), 'hex')

@@ -80,7 +80,8 @@ CREATE TABLE surestep.leases (
     backend_pid integer,
     backend_start timestamp with time zone,
     expires_at timestamp with time zone,
-    cancel_requested boolean DEFAULT false NOT NULL
+    cancel_requested boolean DEFAULT false NOT NULL,
+    worker text
 );
 
 CREATE TABLE surestep.loose_files (

@@ -12,18 +12,19 @@ HOT_S = 3600.0
 """How long after its last run a thread keeps the history of its checkpoints."""
 
 
-async def trim(database: Database, older_than_s: float) -> int:
-    """Trim the threads whose runs are over since an hour, or since the age given if that is less; gives how many.
+async def trim(database: Database, older_than_s: float, thread_id: str | None = None) -> int:
+    """Trim the threads (or the one named) whose runs are over since an hour, or since the age given if that is less;
+    gives how many.
 
     A thread that a new run is changing meanwhile is left for the next time. One without runs lost its checkpoints with
     its last run, and is looked at again, because a process may have saved one behind it.
     """
-    forgotten = await _forget(database, older_than_s)
-    return forgotten + await _keep_latest(database, min(HOT_S, older_than_s))
+    forgotten = await _forget(database, older_than_s, thread_id)
+    return forgotten + await _keep_latest(database, min(HOT_S, older_than_s), thread_id)
 
 
-async def _forget(database: Database, older_than_s: float) -> int:
-    found = await database.fetch(QUERIES["forsaken_threads"], {"older_than_s": older_than_s})
+async def _forget(database: Database, older_than_s: float, thread_id: str | None) -> int:
+    found = await database.fetch(QUERIES["forsaken_threads"], {"older_than_s": older_than_s, "thread_id": thread_id})
     for row in found:
         thread = {"thread_id": row["thread_id"], "older_than_s": older_than_s}
         await database.together(
@@ -32,10 +33,10 @@ async def _forget(database: Database, older_than_s: float) -> int:
     return len(found)
 
 
-async def _keep_latest(database: Database, older_than_s: float) -> int:
+async def _keep_latest(database: Database, older_than_s: float, thread_id: str | None) -> int:
     from psycopg.errors import DeadlockDetected, SerializationFailure
 
-    found = await database.fetch(QUERIES["threads_to_trim"], {"older_than_s": older_than_s})
+    found = await database.fetch(QUERIES["threads_to_trim"], {"older_than_s": older_than_s, "thread_id": thread_id})
     if not found:
         return 0
     from checkpoints.saver import PostgresSaver

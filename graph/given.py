@@ -37,12 +37,16 @@ def check_id(given: str, what: str) -> str:
 
 
 def age_s(given: str | float) -> float:
-    """An age in seconds, given as such or with a unit: 90s, 15m, 12h, 7d, 2w. Raises InvalidInput."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw]?)", str(given).strip().lower())
-    seconds = float(found[1]) * SECONDS.get(found[2], 1) if found else math.inf
+    """An age in seconds: a number of seconds, or a text with its unit: 90s, 15m, 12h, 7d, 2w. Raises InvalidInput.
+
+    A text without a unit is refused: who means days by "7" must not lose them to seconds.
+    """
+    text = f"{given}s" if isinstance(given, int | float) else given
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip().lower())
+    seconds = float(found[1]) * SECONDS[found[2]] if found else math.inf
     if seconds > LONGEST_AGE_S:
         raise InvalidInput(
-            f"the age {printable(str(given))!r} cannot be used: a number and a unit, such as 12h, 7d or 2w"
+            f"the age {printable(str(given))!r} cannot be used: a number and a unit, such as 90s, 12h, 7d or 2w"
         )
     return seconds
 

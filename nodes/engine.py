@@ -206,12 +206,13 @@ async def open_engine(
         settings = PostgresSettings(database, monotonic=clock.monotonic)
         ports = Ports(breakers, settings, PostgresCache(database), clock=clock)
         artifacts = ArtifactStore(database, options.artifacts_url or str(options.folder / "artifacts"))
+        worker = stack.enter_context(present(await asyncio.to_thread(name_of_worker)))
         engine = Engine(
             options=options,
             database=database,
             journal=await stack.enter_async_context(Journal(database, artifacts)),
             leases=await stack.enter_async_context(
-                Leases(database, length_s=options.lease_s, monotonic=clock.monotonic)
+                Leases(database, length_s=options.lease_s, monotonic=clock.monotonic, worker=worker)
             ),
             runs=Runs(database),
             approvals=Approvals(database),
@@ -223,7 +224,7 @@ async def open_engine(
             templates=templates,
             planner=planner,
             small=small or planner,
-            worker=stack.enter_context(present(await asyncio.to_thread(name_of_worker))),
+            worker=worker,
         )
         stack.push_async_callback(stop, asyncio.create_task(watch(engine), name="watchdog"))
         try:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from typing import Any
 
 import pytest
 
+from checkpoints import workers
 from checkpoints.background import stop
 from checkpoints.database import Database
 from checkpoints.journal import Journal
 from checkpoints.leases import Lease, Leases
 from checkpoints.runs import Runs
+from checkpoints.workers import name_of_worker, present
 from plans.errors import DatabaseUnavailable, RunBusy, StaleOwner
 from tests.checkpoints.scenes import a_row, add_run, until
 
@@ -93,6 +96,28 @@ async def test_after_a_start_of_the_server_a_missing_session_proves_nothing(data
         await asyncio.sleep(0.1)
         with pytest.raises(RunBusy, match="driven by host:1"):
             await new.acquire("r1", "host:2")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the kernel does not tell who is dead")
+async def test_after_a_start_of_the_server_the_run_of_a_worker_known_to_be_dead_is_taken_over(
+    database: Database,
+) -> None:
+    """Its session proves nothing then, but the kernel knows that its process has ended; while it lives, it is waited
+    for."""
+    await add_run(database)
+    with present(name_of_worker()) as name:
+        old = await Leases(database, length_s=86_400, worker=name).__aenter__()
+        async with Leases(database, length_s=86_400, worker=name_of_worker()) as new:
+            await old.acquire("r1", "host:1")
+            await vanish(old)
+            await database.execute(
+                "UPDATE surestep.leases SET backend_start = pg_postmaster_start_time() - interval '1 minute'"
+            )
+            await asyncio.sleep(0.1)
+            with pytest.raises(RunBusy, match="driven by host:1"):
+                await new.acquire("r1", "host:2")
+            workers._present.discard(name)  # as if its process had ended
+            assert (await new.acquire("r1", "host:2")).taken_from == "host:1"
 
 
 async def test_a_lease_whose_answer_was_lost_can_be_taken_again_by_the_same_process(database: Database) -> None:

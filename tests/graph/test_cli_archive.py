@@ -43,7 +43,7 @@ def test_an_archived_run_is_listed_with_its_place_and_can_be_shown(ran: Run, pro
 
 def test_json_has_what_was_archived(ran: Run, project: Project) -> None:
     """One object, with the place that --to has named."""
-    told = ran("archive", "--older-than", "0", "--to", "old runs", "--json").json
+    told = ran("archive", "--older-than", "0s", "--to", "old runs", "--json").json
     assert told["place"] == str(project.folder / "old runs")
     assert [(run["thread_id"], run["status"]) for run in told["archived"]] == [("t", "done")]
     assert (told["left"], told["dry_run"]) == ([], False)
@@ -61,10 +61,18 @@ def test_a_run_that_cannot_be_archived_whole_ends_with_1(project: Project, sures
     assert surestep("runs", "--json").json["runs"][0]["thread_id"] == "t"
 
 
-@pytest.mark.parametrize("age", ["7 moons", "", "-1d", "1e99", "nan"])
+@pytest.mark.parametrize("age", ["7", "7 moons", "", "-1d", "1e99", "nan"])
 def test_an_age_that_is_none_is_refused(surestep: Run, age: str) -> None:
     """Exit 2, with ages that would do."""
-    surestep("archive", f"--older-than={age}").refuses("such as 12h, 7d or 2w")
+    surestep("archive", f"--older-than={age}").refuses("such as 90s, 12h, 7d or 2w")
+
+
+def test_one_thread_is_that_thread_alone(ran: Run) -> None:
+    """Others are not trimmed either; a thread that was never there is an error, as it is everywhere."""
+    assert ran("run", "--plan", "p.json", *KIT, "--thread", "u").code == 0
+    told = ran("archive", "--older-than", "0s", "--thread", "u", "--json").json
+    assert ([run["thread_id"] for run in told["archived"]], told["threads_trimmed"]) == (["u"], 0)
+    ran("archive", "--older-than", "0s", "--thread", "nope").refuses("no run was ever started on thread 'nope'")
 
 
 def test_erasing_wants_to_be_meant(ran: Run) -> None:

@@ -120,7 +120,8 @@ def lease_state(server: Server, params: dict[str, Any]) -> Answer:
     if lease is None:
         return []
     left = None if lease.expires_at is None else (lease.expires_at - server.timeline.moment()).total_seconds()
-    return [{"owner": lease.owner, "left_s": left, "cancel_requested": lease.cancel_requested}]
+    # No operating system is here that could tell whether a worker is dead.
+    return [{"owner": lease.owner, "worker": None, "left_s": left, "cancel_requested": lease.cancel_requested}]
 
 
 @statement
