@@ -114,19 +114,23 @@ def _almost(scope: Scope, at: Placed | None, path: Path, text: str) -> Iterator[
     """Text that names a step as a reference would, and is none: it would go out as it stands."""
     if "{" not in text:
         return
-    names = {*scope.steps, "inputs", "item"}
     for part in parse(text.replace("$${", "")):
         found = _ALMOST.search(part) if isinstance(part, str) else None
-        if found and found[1] in names:
+        if found and _is_name(scope, found[1]):
             message = f"{found[0]!r} begins like a reference and is none: a space, or no closing brace"
             yield fault("UNKNOWN_REFERENCE", message, at, path, fix=f"write ${{{found[1]}}} (or $${{ for the text)")
     for foreign in _FOREIGN.finditer(text):
-        if foreign[1] in names:
+        if _is_name(scope, foreign[1]):
             whole = foreign[0] == text.strip()
             message = f"{printable(foreign[0])!r} is plain text here, not a reference"
             fix = f"write ${{{foreign[1]}{foreign[2].strip()}}}"
             severity = "error" if whole else "warning"
             yield fault("UNKNOWN_REFERENCE", message, at, path, fix=fix, severity=severity)  # type: ignore[arg-type]
+
+
+def _is_name(scope: Scope, text: str) -> bool:
+    """Whether a reference could begin with this."""
+    return text in scope.steps or text in ("inputs", "item")
 
 
 def _list_faults(scope: Scope, at: Placed, text: str) -> Iterator[Fault]:
