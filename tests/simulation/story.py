@@ -210,7 +210,8 @@ class Story:
     def _continue(self, process: Process) -> None:
         if not process.dead:
             self.world.say(f"{process.name} goes on")
-            process.woke_at = process.loop.handled
+            # What fell due while it slept may all come before the call that it slept in front of.
+            process.woke_at = process.loop.handled + process.loop.overdue()
             self.timeline.run(process.loop)
 
     def _ended(self, process: Process) -> None:

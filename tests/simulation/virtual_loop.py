@@ -50,6 +50,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
             heapq.heappop(self._scheduled)
         return self._scheduled[0].when() if self._scheduled else None
 
+    def overdue(self) -> int:
+        """How many callbacks could be run at this very moment."""
+        due = sum(handle.when() <= self._timeline.now for handle in self._scheduled if not handle.cancelled())
+        return due + sum(not handle.cancelled() for handle in self._ready)
+
     def step(self) -> None:
         """Run one callback that is due."""
         while self._scheduled and self._scheduled[0].when() <= self._timeline.now:
