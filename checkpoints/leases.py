@@ -173,11 +173,13 @@ class Leases:
         sent = self._monotonic()
         claim = {"run_id": run_id, "owner": owner, "worker": self._worker, "length_s": self._length_s, **session}
         taken = await self._database.fetch(QUERIES["acquire_lease"], {**claim, "dead_worker": None})
-        if not taken and (dead := await self._dead_worker(run_id)) is not None:
-            sent = self._monotonic()
-            taken = await self._database.fetch(QUERIES["acquire_lease"], {**claim, "dead_worker": dead})
         if not taken:
-            raise await self._busy(run_id)
+            found = await self._database.fetch(QUERIES["lease_state"], {"run_id": run_id})
+            if (dead := await self._dead_worker(found)) is not None:
+                sent = self._monotonic()
+                taken = await self._database.fetch(QUERIES["acquire_lease"], {**claim, "dead_worker": dead})
+            if not taken:
+                raise _busy(run_id, found)
         answer = taken[0]
         told = {name: answer[name] for name in ("taken_from", "expires_at", "taken_at")}
         lease = Lease(run_id, answer["fence"], owner, sent + self._length_s, **told)
@@ -187,21 +189,10 @@ class Leases:
         reached("lease.acquired")
         return lease
 
-    async def _dead_worker(self, run_id: str) -> str | None:
+    async def _dead_worker(self, found: Sequence[Mapping[str, Any]]) -> str | None:
         """The worker that holds the run, if it is known to be dead: then its session says nothing that matters."""
-        found = await self._database.fetch(QUERIES["lease_state"], {"run_id": run_id})
         worker: str | None = found[0]["worker"] if found else None
         return worker if worker and worker != self._worker and await asyncio.to_thread(known_dead, worker) else None
-
-    async def _busy(self, run_id: str) -> Exception:
-        found = await self._database.fetch(QUERIES["lease_state"], {"run_id": run_id})
-        if not found:
-            return _unknown(run_id)
-        left = math.ceil(max(found[0]["left_s"] or 0.0, 0.0))
-        return RunBusy(
-            f"run {run_id} is being driven by {found[0]['owner'] or 'a worker that has just stopped'}; if that worker "
-            f"is dead, the run can be taken over in {left} s at the latest, so wait or try again then"
-        )
 
     async def _keep_renewing(self) -> None:
         import psycopg
@@ -235,6 +226,16 @@ class Leases:
     def _told_to_cancel(self, run_id: str) -> None:
         if (lease := self._held.get(run_id)) is not None:
             lease.cancel.set()
+
+
+def _busy(run_id: str, found: Sequence[Mapping[str, Any]]) -> Exception:
+    if not found:
+        return _unknown(run_id)
+    left = math.ceil(max(found[0]["left_s"] or 0.0, 0.0))
+    return RunBusy(
+        f"run {run_id} is being driven by {found[0]['owner'] or 'a worker that has just stopped'}; if that worker "
+        f"is dead, the run can be taken over in {left} s at the latest, so wait or try again then"
+    )
 
 
 def _unknown(run_id: str) -> UnknownThread:
