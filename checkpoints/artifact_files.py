@@ -40,12 +40,16 @@ class Files(Protocol):
 
 def files_at(url: str) -> Files:
     """The files at a path or `file://` URL, or at any URL fsspec knows (`s3://bucket/prefix`). Touches nothing yet."""
+    folder = folder_at(url)
+    return Bucket(url) if folder is None else LocalFolder(folder)
+
+
+def folder_at(url: str) -> Path | None:
+    """The folder of this machine that a path or `file://` URL names; None for a URL of anything else."""
     if "://" not in url:
-        return LocalFolder(Path(url).expanduser())
+        return Path(url).expanduser()
     parts = urlsplit(url)
-    if parts.scheme in {"file", "local"}:
-        return LocalFolder(Path(unquote(parts.netloc + parts.path)))
-    return Bucket(url)
+    return Path(unquote(parts.netloc + parts.path)) if parts.scheme in {"file", "local"} else None
 
 
 def place_of(sha256: str) -> str:

@@ -8,9 +8,9 @@ import shutil
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
-from checkpoints.artifact_files import in_words, make_durably, sync_folder, troubles
+from checkpoints.artifact_files import folder_at, in_words, make_durably, sync_folder, troubles
 from plans.errors import ArtifactMissing, StorageUnavailable
 
 _ADVICE = "or name another place with SURESTEP_ARCHIVE_URL or --to"
@@ -37,12 +37,8 @@ class Place(Protocol):
 
 def place_at(url: str) -> Place:
     """The place at a path or `file://` URL, or at any URL fsspec knows (`s3://bucket/prefix`). Touches nothing yet."""
-    if "://" not in url:
-        return LocalPlace(Path(url).expanduser())
-    parts = urlsplit(url)
-    if parts.scheme in {"file", "local"}:
-        return LocalPlace(Path(unquote(parts.netloc + parts.path)))
-    return RemotePlace(url)
+    folder = folder_at(url)
+    return RemotePlace(url) if folder is None else LocalPlace(folder)
 
 
 def name_of(url: str) -> str:
