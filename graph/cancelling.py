@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from graph.driving import LOOK_EVERY_S
+from nodes.beginning import LOOK_EVERY_S
 from nodes.events import Event
 from nodes.state import OPEN
 from plans.errors import RunBusy
@@ -31,7 +31,7 @@ async def cancelled(driver: Driver, record: RunRecord, wait_s: float, on_event: 
     until = time.monotonic() + wait_s
     while True:
         try:  # ended: its result. Driven by nobody, or not any more: it is ended here
-            return await driver.go_on(await driver.engine.runs.get(record.run_id) or record, None)
+            return await driver.go_on(await driver.as_it_is(record), None)
         except RunBusy as busy:
             if time.monotonic() >= until:
                 raise RunBusy(

@@ -14,6 +14,7 @@ from graph.archived import archived_picture, unknown
 from graph.given import check_id
 from graph.result import RunResult, result_of
 from graph.standing import standing
+from nodes.beginning import LOOK_EVERY_S
 from nodes.engine import Engine
 from nodes.events import Event
 from nodes.fold import RunFold, fold_journal
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from nodes.state import AgentInput, AgentOutput, AgentState, Context
 
 OnEvent = Callable[[Event], None]
-
-LOOK_EVERY_S = 0.2
-"""How often it is looked whether a run that somebody else drives has ended, or has lost its driver."""
 
 
 class _Overtaken(Exception):
@@ -64,7 +62,7 @@ class Driver:
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             with suppress(RunBusy):
-                return await self.go_on(await self.engine.runs.get(record.run_id) or record, on_event)
+                return await self.go_on(await self.as_it_is(record), on_event)
 
     async def begin(self, record: RunRecord, on_event: OnEvent | None, *, on_new_thread: bool = False) -> RunResult:
         """From the stored request."""
@@ -73,7 +71,7 @@ class Driver:
         try:
             return await self.drive(record, _request(record), on_event, first=True)
         except _Overtaken:
-            return await self.go_on(await self.engine.runs.get(record.run_id) or record, on_event)
+            return await self.go_on(await self.as_it_is(record), on_event)
 
     async def go_on(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
         """From where the thread's checkpoints are: none of this run, an interrupt, in the middle, or at an end."""
@@ -81,7 +79,7 @@ class Driver:
             try:
                 return await self._from_here(record, on_event)
             except _Overtaken:
-                record = await self.engine.runs.get(record.run_id) or record
+                record = await self.as_it_is(record)
 
     async def _from_here(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
         if record.status not in OPEN:
@@ -178,6 +176,10 @@ class Driver:
             raise await unknown(self.engine, thread_id)
         return record
 
+    async def as_it_is(self, record: RunRecord) -> RunRecord:
+        """The run's record as it is stored now."""
+        return await self.engine.runs.get(record.run_id) or record
+
     async def picture(self, run_id: str) -> RunFold:
         """What the journal knows of a run; before its first row, what its stored request says."""
         picture = fold_journal(await self.engine.journal.read(run_id))
@@ -194,8 +196,7 @@ class Driver:
         return session.fold.finished is not None and await self._status(record) not in OPEN
 
     async def _status(self, record: RunRecord) -> RunStatus:
-        latest = await self.engine.runs.get(record.run_id)
-        return latest.status if latest else record.status
+        return (await self.as_it_is(record)).status
 
     async def _anything_new(self, record: RunRecord) -> bool:
         """Whether a paused run has something to go on for: an answer, or that somebody wants it to end."""

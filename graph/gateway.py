@@ -223,9 +223,12 @@ class Agent:
         thread_id: str | None = None,
         dry_run: bool = False,
     ) -> ArchiveReport:
-        """Move runs that ended so long ago (seconds, or such as "12h") into files. Raises StorageUnavailable."""
+        """Move runs that ended so long ago (seconds, or such as "12h") into files. Raises StorageUnavailable, and
+        UnknownThread for a `thread_id` on which there is no run."""
         from graph.archiving import archived
 
+        if thread_id is not None:
+            await self._driver.latest(thread_id)
         return await archived(self.engine, age_s(older_than), to, thread_id, dry_run=dry_run)
 
     async def erase(self, thread_id: str) -> ErasureReport:
