@@ -29,7 +29,7 @@ ENDED = frozenset({"done", "failed", "cancelled", "limited"})
 
 
 OPEN: frozenset[RunStatus] = frozenset({"running", "paused", "limited"})
-"""Statuses of a run that may go on. A thread has at most one such run."""
+"""Statuses of a run that may go on. A thread has at most one such run, and with none takes a goal as a new one."""
 
 
 class RunRecord(BaseModel):

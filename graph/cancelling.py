@@ -6,9 +6,9 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+from checkpoints.runs import OPEN
 from nodes.beginning import LOOK_EVERY_S
 from nodes.events import Event
-from nodes.state import OPEN
 from plans.errors import RunBusy
 
 if TYPE_CHECKING:

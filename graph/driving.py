@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from langgraph.types import Command, Interrupt, StateSnapshot
 
 from checkpoints.backlog import stale
+from checkpoints.runs import OPEN
 from graph.archived import archived_picture, unknown
 from graph.given import check_id
 from graph.result import RunResult, result_of
@@ -18,7 +19,6 @@ from nodes.beginning import LOOK_EVERY_S
 from nodes.engine import Engine
 from nodes.events import Event
 from nodes.fold import RunFold, fold_journal
-from nodes.state import OPEN
 from plans.errors import RunBusy, StaleOwner
 
 if TYPE_CHECKING:

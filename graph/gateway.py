@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
+from checkpoints.runs import OPEN
 from graph.cancelling import cancelled
 from graph.driving import Driver, OnEvent
 from graph.forking import ForkOptions, forked
@@ -21,7 +22,6 @@ from nodes.fold import RunFold
 from nodes.given import given_draft
 from nodes.ids import new_id
 from nodes.inputs import declared_inputs
-from nodes.state import OPEN
 from plans.decisions import ApprovalRequest, Decision
 from plans.errors import ApprovalConflict, InvalidInput, UsageError
 from plans.goals import check_goal

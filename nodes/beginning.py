@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
 
+from checkpoints.runs import OPEN
 from nodes.archived import Archived
 from nodes.engine import Engine, run_record
 from nodes.given import given_draft
@@ -16,7 +17,7 @@ from nodes.ids import new_id
 from nodes.inbox import goal_text
 from nodes.inputs import declared_inputs
 from nodes.session import Session
-from nodes.state import OPEN, AgentState, Context, RunHead
+from nodes.state import AgentState, Context, RunHead
 from plans.errors import InvalidInput, RunBusy
 from plans.goals import check_goal
 from plans.limits import Limits

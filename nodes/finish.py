@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.messages import AIMessage
 
 from checkpoints.crash_points import reached
-from nodes.state import OPEN, AgentState, RunHead, RunStatus
+from checkpoints.runs import OPEN
+from nodes.state import AgentState, RunHead, RunStatus
 from plans.failure import Failure
 from plans.faults import errors_among
 from plans.references import UnresolvedReference, as_text, lines_of, references_in, resolve

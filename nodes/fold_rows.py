@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from checkpoints.runs import OPEN
 from nodes.fold_spending import model, reservation, wall
 from nodes.inheritance import inherited
-from nodes.state import OPEN, InputFile, RunHead, Verdict
+from nodes.state import InputFile, RunHead, Verdict
 from nodes.step_run import Output, StepRun, base_id
 from nodes.versions import journal_version
 from plans.decisions import ApprovalRequest

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from langchain_core.messages import HumanMessage
 
-from nodes.state import OPEN
+from checkpoints.runs import OPEN
 from plans.limits import Usage
 from plans.values import sha256_of
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from checkpoints.runs import OPEN
 from nodes.inputs import changed_files, input_file
-from nodes.state import OPEN, InputFile, Verdict
+from nodes.state import InputFile, Verdict
 from nodes.versions import JOURNAL_VERSION
 from plans.errors import InvalidInput
 

@@ -21,8 +21,6 @@ from plans.plan import Plan, PlanDraft, Source
 STATE_VERSION = 1
 
 RunStatus = Literal["running", "paused", "done", "failed", "cancelled", "limited"]
-OPEN: frozenset[str] = frozenset({"running", "paused", "limited"})
-"""Statuses of a run that may go on; a thread with any other status takes the next goal as a new run."""
 
 
 class _Frozen(BaseModel):

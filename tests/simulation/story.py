@@ -16,10 +16,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from checkpoints import workers
 from checkpoints.approvals import Approvals
+from checkpoints.runs import OPEN
 from graph.gateway import Agent
 from graph.result import RunResult
 from nodes import schemas
-from nodes.state import OPEN
 from plans.errors import ApprovalConflict, DatabaseUnavailable, RunBusy, StaleOwner, UnknownThread
 from tests.simulation.doors import Gone, MemoryDatabase, Wire
 from tests.simulation.laws import check_ended, look_around
