@@ -21,6 +21,7 @@ def _of_one(tool: Tool, tools: Mapping[str, Tool]) -> Iterator[str]:
     yield from _of_names(tool)
     for rule in tool.spec.rules:
         yield from _of_expression(rule.condition, "a rule")
+    yield from _of_results(tool)
     for fallback in tool.spec.fallbacks:
         yield from _of_fallback(tool, fallback, tools)
     if tool.spec.shadow_of is not None:
@@ -45,6 +46,15 @@ def _of_names(tool: Tool) -> Iterator[str]:
         for name in names or ():
             if name not in known:
                 yield f"names {name!r} in {setting}; its arguments are {', '.join(sorted(known)) or 'none'}"
+
+
+def _of_results(tool: Tool) -> Iterator[str]:
+    for flag in tool.spec.error_when:
+        yield from _of_expression(flag.when, "an error_when")
+        if flag.message_from is not None:
+            yield from _of_expression(flag.message_from, "a message_from in error_when")
+    if isinstance(tool.spec.never_empty, str):
+        yield from _of_expression(tool.spec.never_empty, "a never_empty")
 
 
 def _of_expression(text: str, place: str) -> Iterator[str]:

@@ -61,7 +61,7 @@ def _failed(call: Call, error: BaseException) -> CallFailure:
     raw = raw_text(error)
     if isinstance(error, ToolFailure):
         # A tool's own word about what happened, except that a bad result is ours, about a call that did return.
-        certain = not isinstance(error, BadOutput)
+        certain = error.certain if isinstance(error, BadOutput) else True
         return _settled(call, Meaning(error.code, "", certain, error.delay_s), plain_sentence(error.message), raw)
     if _is_validation(error):
         meaning = Meaning("OUTPUT_INVALID", "got an answer that is not what it expects")

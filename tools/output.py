@@ -14,11 +14,15 @@ from plans.values import JSON, dotted, unclean
 from tools.callee import NOTHING, Unusable
 from tools.typed_arguments import PlainSchema
 
-_EMPTY: tuple[JSON, ...] = (None, "", [], {})
-
 
 class BadOutput(ToolFailure):
-    """A tool returned something that is not what it declares: OUTPUT_INVALID, or OUTPUT_EMPTY."""
+    """A tool returned something that is not what it declares (OUTPUT_INVALID, OUTPUT_EMPTY) or that says of itself that
+    the tool failed. `certain` is True where its effect is known not to have happened; a tool that returned may have
+    acted."""
+
+    def __init__(self, code: str, message: str, *, certain: bool = False) -> None:
+        super().__init__(code, message)
+        self.certain = certain
 
 
 class Result:
@@ -36,7 +40,7 @@ class Result:
             told = str(error).split("\n", maxsplit=1)[0]
             raise Unusable(f"returns something that JSON cannot hold: {told}") from None
 
-    def stored(self, returned: Any, *, never_empty: bool = False) -> JSON:
+    def stored(self, returned: Any) -> JSON:
         """The JSON value of what came back. Raises BadOutput."""
         try:
             value = self._as_json(returned)
@@ -46,8 +50,6 @@ class Result:
         if problem is not None:
             path, why = problem
             raise BadOutput("OUTPUT_INVALID", f"the tool returned a value that cannot be stored: {dotted(path)} {why}")
-        if never_empty and value in _EMPTY:
-            raise BadOutput("OUTPUT_EMPTY", "the tool returned nothing, which it declares never to do")
         return value
 
     def _as_json(self, returned: Any) -> JSON:

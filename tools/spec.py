@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 Effect = Literal["read", "transactional", "idempotent", "irreversible"]
 Risk = Literal["low", "medium", "high"]
@@ -75,6 +75,30 @@ class Rule(_Declared):
     message: str = Field(min_length=1)
 
 
+FlagCode = Literal[
+    "TOOL_ERROR", "NOT_FOUND", "NOT_PERMITTED", "INVALID_ARGS", "INVALID_INPUT", "RULE_VIOLATED", "PRECONDITION_FAILED",
+    "OUTPUT_INVALID", "OUTPUT_EMPTY", "TIMEOUT", "RATE_LIMITED", "UNAVAILABLE", "CONFLICT",
+]  # fmt: skip
+
+
+class ErrorFlag(_Declared):
+    """How a result says that the tool failed although it returned, as HTTP 200 with an error body: `when`, a JMESPath
+    condition over the result, is true. It leads to a failure with this `code`; `message` is the sentence, and
+    `message_from` finds the result's own words in it (JMESPath). `certain` promises that an effect has then not
+    happened; without it, that of an irreversible tool is unknown."""
+
+    when: str
+    code: FlagCode = "TOOL_ERROR"
+    message: str | None = Field(None, min_length=1, max_length=300)
+    message_from: str | None = None
+    certain: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_condition(cls, declared: Any) -> Any:
+        return {"when": declared} if isinstance(declared, str) else declared
+
+
 class Fallback(_Declared):
     """An alternative tool. `args` maps its arguments to JMESPath over the original ones; None hands over those
     arguments that it knows by the same name."""
@@ -95,7 +119,9 @@ class ToolSpec(_Declared):
 
     `timeout_s` bounds each call: 8 by default; customary are 2 for a database, 15 for an external API, 30 for
     finance, 60 for files. `roles` empty means everyone. `identity_args` are the arguments that make two effects the
-    same one (None: all). `never_empty` makes an empty result a failure. A `critical` tool gets one attempt per step.
+    same one (None: all). `never_empty` makes an empty result a failure: True the whole, JMESPath that part of it;
+    `error_when` (one condition, one ErrorFlag or several) one that says of itself that the tool failed. A `critical`
+    tool gets one attempt per step.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
@@ -116,7 +142,8 @@ class ToolSpec(_Declared):
     isolation: Isolation = "async"
     version: str = Field("1", min_length=1)
     identity_args: tuple[str, ...] | None = None
-    never_empty: bool = False
+    never_empty: bool | Annotated[str, Field(min_length=1)] = False
+    error_when: tuple[ErrorFlag, ...] = ()
     critical: bool = False
     shadow_of: str | None = None
     owner: str | None = None
@@ -130,6 +157,11 @@ class ToolSpec(_Declared):
         retry = Retry() if effect in RETRIED_EFFECTS else NO_RETRY
         risk = at_least(declared.get("risk", "low"), floor_of(str(declared.get("name", "")), effect))
         return {"retry": retry, **declared, "risk": risk}
+
+    @field_validator("error_when", mode="before")
+    @classmethod
+    def _one_flag(cls, declared: Any) -> Any:
+        return (declared,) if isinstance(declared, str | Mapping | ErrorFlag) else declared
 
     def changed(self, changes: Mapping[str, Any]) -> ToolSpec:
         """This spec with some fields replaced and checked again; ValidationError for what makes no sense."""

@@ -11,6 +11,7 @@ from plans.values import JSON, Path, dotted
 from tools import isolation
 from tools.callee import Callee
 from tools.context import ToolContext
+from tools.error_flags import refuse_empty, refuse_flagged
 from tools.output import Result
 from tools.schema import Arguments
 from tools.spec import Effect, Risk, ToolSpec
@@ -81,12 +82,16 @@ class Tool:
 
     async def invoke(self, args: Mapping[str, JSON], ctx: ToolContext) -> JSON:
         """Call the function with resolved arguments and give its result as JSON. Nothing is retried, limited or
-        timed here. Raises what the function raises; ToolFailure INVALID_ARGS, OUTPUT_INVALID, OUTPUT_EMPTY, POOL_FULL.
+        timed here. Raises what the function raises; ToolFailure INVALID_ARGS, OUTPUT_INVALID, OUTPUT_EMPTY, POOL_FULL,
+        and the code of the error flag that the result raises.
         """
         if problems := self.check_args(args):
             raise ToolFailure("INVALID_ARGS", f"{self.name}: {'; '.join(f'{at} {said}' for at, said in problems)}")
         returned = await isolation.run(self.name, self.callee, self.arguments.typed(args), ctx)
-        return self.result.stored(returned, never_empty=self.spec.never_empty)
+        refuse_flagged(self.spec, returned)
+        value = self.result.stored(returned)
+        refuse_empty(self.spec, value)
+        return value
 
     async def ask_probe(self, key: str, ctx: ToolContext, ports: Ports | None = None) -> JSON | Failure:
         """What became of the effect with this key: its result, None if it has not happened, or the failure to find
