@@ -165,6 +165,8 @@ def _enabled_and_permitted(step: Step, facts: Facts, run: StepRun) -> None:
     name = run.tool or step.tool
     if facts.tool is None:
         raise _Refused("TOOL_DISABLED", f"the tool {name!r} is not registered here")
+    if facts.tool.to_configure is not None:
+        raise _Refused("TOOL_DISABLED", f"the tool {name!r} cannot be called yet: {facts.tool.to_configure}")
     if not facts.enabled:
         raise _Refused("TOOL_DISABLED", f"the tool {name!r} is switched off (surestep tools enable {name})")
     if facts.tool.spec.roles and facts.role not in facts.tool.spec.roles:

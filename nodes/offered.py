@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 
 async def offered_tools(session: Session) -> list[Tool]:
-    """The tools this run's role may use, that are switched on and whose breaker does not refuse them now."""
+    """The tools this run's role may use, that are set up and switched on and whose breaker does not refuse them now."""
     registry, ports = session.engine.registry, session.engine.ports
     refusing = await open_tools(registry, ports)
     offered = []
     for tool in registry.values():
         enabled = (await ports.settings.get(tool.name)).get("enabled", tool.enabled)
-        if enabled and tool.name not in refusing and permitted(tool.spec, session.head.role):
+        usable = enabled and tool.to_configure is None and tool.name not in refusing
+        if usable and permitted(tool.spec, session.head.role):
             offered.append(tool)
     return offered
 

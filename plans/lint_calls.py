@@ -31,7 +31,10 @@ def _tool_faults(scope: Scope, at: Placed) -> Iterator[Fault]:
         fix = f"did you mean {meant!r}?" if meant else f"the tools are {listed(sorted(scope.tools))}"
         yield fault("UNKNOWN_TOOL", f"there is no tool {printable(name)!r}", at, ("tool",), fix=fix)
         return
-    if not tool.enabled:
+    if tool.to_configure is not None:
+        message = f"the tool {name!r} cannot be called yet"
+        yield fault("TOOL_UNAVAILABLE", message, at, ("tool",), fix=tool.to_configure)
+    elif not tool.enabled:
         fix = f"use another tool (or: surestep tools enable {name})"
         yield fault("TOOL_UNAVAILABLE", f"the tool {name!r} is switched off", at, ("tool",), fix=fix)
     if scope.permits is not None and not scope.permits(tool):

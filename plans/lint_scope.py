@@ -38,6 +38,11 @@ class ToolView(Protocol):
         ...
 
     @property
+    def to_configure(self) -> str | None:
+        """What has to be set before it can be called; None: nothing."""
+        ...
+
+    @property
     def output_schema(self) -> dict[str, JSON] | None:
         """JSON schema of its result, if it declares one."""
         ...

@@ -41,10 +41,11 @@ EXCEPTIONS: Mapping[str, Meaning] = {
     # no answer: builtin, httpx, requests, aiohttp, psycopg, openai
     **dict.fromkeys(("TimeoutError", "TimeoutException", "Timeout", "ServerTimeoutError", "QueryCanceled"), _LATE),
     "APITimeoutError": _LATE,
-    # cut off: builtin and requests, httpx, aiohttp, psycopg, http.client, asyncio, urllib3, openai
+    # cut off: builtin and requests, httpx, aiohttp, psycopg, http.client, asyncio, urllib3, openai, httpcore
     **dict.fromkeys(("ConnectionError", "TransportError", "ClientConnectionError", "ClientPayloadError"), _LOST),
     **dict.fromkeys(("OperationalError", "InterfaceError", "RemoteDisconnected", "IncompleteRead"), _LOST),
     **dict.fromkeys(("IncompleteReadError", "ProtocolError", "APIConnectionError"), _LOST),
+    "NetworkError": _LOST,
     "FileNotFoundError": Meaning("NOT_FOUND", "did not find a file it needs"),
     "PermissionError": Meaning("NOT_PERMITTED", "may not open a file it needs"),
     **dict.fromkeys(("IsADirectoryError", "NotADirectoryError", "FileExistsError"), _NO_FILE),

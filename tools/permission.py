@@ -1,4 +1,4 @@
-"""First layer: is the tool switched on, and may this role use it."""
+"""First layer: is the tool set up and switched on, and may this role use it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ def permitted(spec: ToolSpec, role: str | None) -> bool:
 
 async def check_permission(call: Call, proceed: Proceed) -> Outcome:
     """TOOL_DISABLED or NOT_PERMITTED instead of a call that may not be made."""
+    if call.spec.to_configure is not None:
+        return refused(call, "TOOL_DISABLED", f"{call.tool.name} cannot be called yet: {call.spec.to_configure}")
     if not call.tool.enabled:
         return refused(call, "TOOL_DISABLED", f"{call.tool.name} is switched off")
     if not permitted(call.spec, call.role):

@@ -121,7 +121,8 @@ class ToolSpec(_Declared):
     finance, 60 for files. `roles` empty means everyone. `identity_args` are the arguments that make two effects the
     same one (None: all). `never_empty` makes an empty result a failure: True the whole, JMESPath that part of it;
     `error_when` (one condition, one ErrorFlag or several) one that says of itself that the tool failed. A `critical`
-    tool gets one attempt per step.
+    tool gets one attempt per step. `to_configure` says, as a whole sentence, what a person has to set before the tool
+    can be called; None: nothing.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
@@ -147,6 +148,7 @@ class ToolSpec(_Declared):
     critical: bool = False
     shadow_of: str | None = None
     owner: str | None = None
+    to_configure: str | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -62,6 +62,11 @@ class Tool:
         return self.spec.risk
 
     @property
+    def to_configure(self) -> str | None:
+        """What has to be set before it can be called; None: nothing."""
+        return self.spec.to_configure
+
+    @property
     def input_schema(self) -> dict[str, Any]:
         """JSON schema of the arguments."""
         return self.arguments.schema

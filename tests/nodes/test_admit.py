@@ -38,6 +38,11 @@ def refund(amount: int) -> dict[str, int]:
     return {"refunded": amount}
 
 
+@kit.tool(effect="read", to_configure="set X to a host")
+def unset() -> None:
+    """Cannot be called yet."""
+
+
 TOOLS: dict[str, Tool] = dict(Registry.of(kit))
 
 
@@ -70,6 +75,7 @@ def test_a_read_runs_with_its_arguments_resolved() -> None:
     [
         (LOOK, {"tool": None}, "TOOL_DISABLED", "not registered"),
         (LOOK, {"enabled": False}, "TOOL_DISABLED", "switched off"),
+        (a_step("a", tool="unset", args={}), {}, "TOOL_DISABLED", "set X to a host"),
         (REFUND, {}, "NOT_PERMITTED", "clerk"),
         (a_step("a", args={"item": "${b.x}"}), {}, "UNRESOLVED_REFERENCE", "no result"),
         (a_step("a", args={"item": 3}), {}, "INVALID_ARGS", "item"),

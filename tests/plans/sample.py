@@ -35,6 +35,7 @@ class Tool:
     effect: str = "read"
     risk: Risk = "low"
     enabled: bool = True
+    to_configure: str | None = None
     output_schema: dict[str, JSON] | None = None
 
     def check_args(self, args: Mapping[str, JSON], references: Sequence[Path] = ()) -> list[tuple[str, str]]:

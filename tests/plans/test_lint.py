@@ -109,6 +109,13 @@ def test_a_tool_that_is_switched_off_is_unavailable() -> None:
     assert only({"id": "s1", "tool": "retired", "args": {}}).code == "TOOL_UNAVAILABLE"
 
 
+def test_a_tool_that_is_not_set_up_says_what_to_set() -> None:
+    """What a person has to configure is the fault's answer, whether or not the tool is switched on too."""
+    tools = {"unset": Tool("unset", to_configure="set X to a host")}
+    found = errors_among(lint(of_steps({"id": "s1", "tool": "unset", "args": {}}), tools))
+    assert [(fault.code, fault.fix) for fault in found] == [("TOOL_UNAVAILABLE", "set X to a host")]
+
+
 def test_a_tool_that_the_role_may_not_use_is_not_permitted() -> None:
     """Permission is asked of whoever knows the role."""
     found = errors_among(lint(DRAFT, TOOLS, role_permits=lambda tool: tool.effect == "read"))

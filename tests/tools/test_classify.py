@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
+import httpcore
 import httpx
 import psycopg
 import psycopg_pool
@@ -30,6 +31,10 @@ class ConnectTimeout(OSError):
     [
         (TimeoutError(), "TIMEOUT", False),
         (httpx.ReadTimeout("x", request=REQUEST), "TIMEOUT", False),
+        (httpcore.ReadTimeout("x"), "TIMEOUT", False),
+        (httpcore.ReadError("x"), "UNAVAILABLE", False),
+        (httpcore.RemoteProtocolError("x"), "UNAVAILABLE", False),
+        (httpcore.ConnectError("x"), "UNAVAILABLE", True),
         (httpx.WriteTimeout("x", request=REQUEST), "TIMEOUT", False),
         (httpx.ConnectTimeout("x", request=REQUEST), "UNAVAILABLE", True),
         (httpx.PoolTimeout("x", request=REQUEST), "UNAVAILABLE", True),

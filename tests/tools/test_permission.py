@@ -49,6 +49,19 @@ async def test_a_tool_that_is_switched_off_is_not_called() -> None:
     assert below.calls == []
 
 
+async def test_a_tool_that_is_not_set_up_says_what_to_set() -> None:
+    """A tool with something left to configure is never called, and the refusal is that sentence."""
+    tool = tool_of(lambda: 1, name="t", to_configure="set X to a host")
+    below = Scripted([Success(1)])
+    outcome = await check_permission(a_call(tool), below)
+    assert isinstance(outcome, CallFailure)
+    assert (outcome.failure.code, outcome.failure.message) == (
+        "TOOL_DISABLED",
+        "t cannot be called yet: set X to a host",
+    )
+    assert below.calls == []
+
+
 def test_permission_needs_no_call() -> None:
     """A planner can ask which tools a role has."""
     assert permitted(ToolSpec(name="t", roles=("a",)), "a")
