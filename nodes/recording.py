@@ -10,6 +10,7 @@ from plans.expressions import InvalidExpression, holds
 from plans.failure import Failure
 from plans.plan import Step
 from plans.values import JSON
+from tools.redaction import redacted
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -79,10 +80,12 @@ async def record_failure(
     elapsed_s: float = 0.0,
     happened: bool = False,
 ) -> None:
-    """Write a failure down; its raw text goes into an artifact and nowhere else."""
+    """Write a failure down; its raw text goes into an artifact and nowhere else. Whatever it came from (a tool, a
+    model's endpoint, the database), what looks like a secret stays out of both."""
+    failure = failure.model_copy(update={"message": redacted(failure.message)})
     carried = None
     if raw:
-        text, carried = await session.keep(raw.encode("utf-8", "replace"), "text/plain")
+        text, carried = await session.keep(redacted(raw).encode("utf-8", "replace"), "text/plain")
         failure = failure.model_copy(update={"raw_ref": text.output_ref})
     kind = "unknown" if failure.code == "UNKNOWN_OUTCOME" else "outcome"
     body: dict[str, Any] = {"failure": failure.model_dump(exclude_none=True), "elapsed_s": round(elapsed_s, 6)}

@@ -14,6 +14,7 @@ from plans.failure import ToolFailure
 from tools.classify import Meaning, meaning_of
 from tools.outcome import Call, CallFailure, Outcome, Success, failure
 from tools.output import BadOutput
+from tools.redaction import redacted
 from tools.spec import Effect
 
 LATE_EFFECTS: frozenset[Effect] = frozenset({"idempotent", "irreversible"})
@@ -67,7 +68,7 @@ def _failed(call: Call, error: BaseException) -> CallFailure:
         meaning = Meaning("OUTPUT_INVALID", "got an answer that is not what it expects")
     else:
         meaning = meaning_of(error, call.ports.clock.wall())
-    return _settled(call, meaning, f"{call.tool.name} {meaning.said}", raw)
+    return _settled(call, meaning, f"{call.tool.name} {redacted(meaning.said)}", raw)
 
 
 def _settled(call: Call, meaning: Meaning, message: str, raw: str) -> CallFailure:
@@ -81,15 +82,16 @@ def _settled(call: Call, meaning: Meaning, message: str, raw: str) -> CallFailur
 
 
 def plain_sentence(text: str) -> str:
-    """A tool's own message, made fit to be stored and shown."""
-    storable = "".join(c if c.isprintable() else " " for c in text)
+    """A tool's own message, made fit to be stored and shown: one line, bounded, without what looks like a secret."""
+    storable = "".join(c if c.isprintable() else " " for c in redacted(text[:MAX_RAW]))
     shown = " ".join(storable.split()) or "the tool gave no reason"
     return shown if len(shown) <= MAX_MESSAGE else shown[: MAX_MESSAGE - 1] + "…"
 
 
 def raw_text(error: BaseException) -> str:
-    """The exception with its traceback, the end of it where it is long, as text that any store takes."""
-    text = "".join(traceback.format_exception(error))
+    """The exception with its traceback, the end of it where it is long, as text that any store takes. Secrets are
+    blanked here too: the text is kept in the database, in buckets and archives, and printed on request."""
+    text = redacted("".join(traceback.format_exception(error))[-2 * MAX_RAW :])
     return text[-MAX_RAW:].encode("utf-8", "backslashreplace").decode().replace("\x00", "\\x00")
 
 

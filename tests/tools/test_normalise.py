@@ -37,12 +37,12 @@ async def test_a_result_passes() -> None:
 
 
 async def test_a_failure_knows_its_step_and_keeps_the_raw_text_apart() -> None:
-    """The message is a plain sentence; the raw text, with whatever it holds, is beside it and has the traceback."""
-    outcome = await failing(KeyError("password=hunter2"))
+    """The message is a plain sentence; the raw text is beside it and has the traceback, secrets blanked there too."""
+    outcome = await failing(KeyError("order A7, password=hunter2"))
     failure = outcome.failure
     assert (failure.code, failure.message) == ("TOOL_ERROR", "t failed with KeyError")
     assert (failure.step_id, failure.tool, failure.attempt, failure.raw_ref) == ("s1", "t", 2, None)
-    assert "hunter2" in outcome.raw
+    assert "order A7, password=***" in outcome.raw
     assert "Traceback" in outcome.raw
     assert "hunter2" not in failure.model_dump_json()
 
