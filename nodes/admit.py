@@ -27,7 +27,6 @@ class Facts:
     named: Mapping[str, JSON]
     missing: tuple[str, ...] = ()
     tool: Tool | None = None
-    enabled: bool = True
     role: str | None = None
     elapsed_s: float = 0.0
     starting: Mapping[str, str] = field(default_factory=dict)
@@ -167,7 +166,7 @@ def _enabled_and_permitted(step: Step, facts: Facts, run: StepRun) -> None:
         raise _Refused("TOOL_DISABLED", f"the tool {name!r} is not registered here")
     if facts.tool.to_configure is not None:
         raise _Refused("TOOL_DISABLED", f"the tool {name!r} cannot be called yet: {facts.tool.to_configure}")
-    if not facts.enabled:
+    if not facts.tool.enabled:
         raise _Refused("TOOL_DISABLED", f"the tool {name!r} is switched off (surestep tools enable {name})")
     if facts.tool.spec.roles and facts.role not in facts.tool.spec.roles:
         raise _Refused("NOT_PERMITTED", f"the tool {name!r} is for {', '.join(facts.tool.spec.roles)} only")

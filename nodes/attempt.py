@@ -14,12 +14,12 @@ from nodes.judging import call_model
 from nodes.missing import note, without
 from nodes.recording import record_failure, record_success
 from nodes.step_run import base_id, child_index
+from nodes.tools_now import current_tool
 from nodes.tracing import traced
 from plans.failure import Failure
 from plans.plan import Step
 from plans.references import UnresolvedReference, resolve
 from plans.values import JSON, sha256_of
-from tools.tool import Tool
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -39,13 +39,12 @@ async def run_unit(session: Session, unit: str) -> None:
 
 async def _ask_to_start(session: Session, unit: str, step: Step) -> None:
     named, missing = await named_values(session, step, unit)
-    tool, enabled = await _tool(session, unit, step)
+    tool = await current_tool(session, session.fold.run(unit).tool or step.tool or "")
     facts = Facts(
         unit=unit,
         named=named,
         missing=missing,
         tool=tool,
-        enabled=enabled,
         role=session.head.role,
         elapsed_s=session.elapsed_s(),
         starting=session.starting,
@@ -79,15 +78,6 @@ async def _run(session: Session, unit: str, step: Step, admitted: Run, named: di
         await call_model(session, unit, step, named, admitted.missing)
     else:
         await call_tool(session, unit, step, admitted)
-
-
-async def _tool(session: Session, unit: str, step: Step) -> tuple[Tool | None, bool]:
-    """The tool that this step run calls now, and whether it is switched on."""
-    name = session.fold.run(unit).tool or step.tool
-    tool = session.engine.registry.get(name) if name else None
-    if tool is None:
-        return None, True
-    return tool, bool((await session.engine.ports.settings.get(tool.name)).get("enabled", tool.enabled))
 
 
 async def named_values(session: Session, step: Step, unit: str) -> tuple[dict[str, JSON], tuple[str, ...]]:

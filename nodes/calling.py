@@ -16,6 +16,7 @@ from nodes.handing import context, seconds_for
 from nodes.inheritance import is_inherited
 from nodes.missing import note
 from nodes.recording import announce, criterion_failure, outcome_body, record_failure, record_success
+from nodes.tools_now import current_tool
 from plans.errors import StaleOwner
 from plans.failure import Failure, ToolFailure
 from plans.plan import Step
@@ -49,7 +50,8 @@ class Attempt:
 async def call_tool(session: Session, unit: str, step: Step, admitted: Run) -> None:
     """Run an admitted tool step: an effect's intent is accepted before the call, a read waits for nothing."""
     run = session.fold.run(unit)
-    tool = session.engine.registry[run.tool or step.tool or ""]
+    name = run.tool or step.tool or ""
+    tool = await current_tool(session, name) or session.engine.registry[name]
     attempt = Attempt(unit, step, tool, admitted.args, admitted.key, run.attempt + 1, note(admitted.missing))
     if admitted.effect is not None:
         if session.cancelled:  # asked for while this step was about to start
@@ -72,7 +74,7 @@ async def resend(session: Session, unit: str, step: Step) -> None:
     """Settle a step run whose intent is known and whose outcome is not: by what its tool's effect allows."""
     run = session.fold.run(unit)
     intent = run.in_doubt or {}
-    tool = session.engine.registry.get(intent["tool"])
+    tool = await current_tool(session, intent["tool"])
     if tool is None:
         await _unknown(session, unit, run.attempt, intent["tool"], "its tool is no longer registered")
     elif run.resend or (tool.effect in ("idempotent", "transactional") and not is_inherited(run)):

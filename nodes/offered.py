@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nodes.catalog import summary
 from nodes.planner import FinishedStep
 from nodes.state import RunHead
+from nodes.tools_now import current_tools
 from tools.breaker import open_tools
 from tools.permission import permitted
 from tools.tool import Tool
@@ -18,15 +19,16 @@ if TYPE_CHECKING:
 
 async def offered_tools(session: Session) -> list[Tool]:
     """The tools this run's role may use, that are set up and switched on and whose breaker does not refuse them now."""
-    registry, ports = session.engine.registry, session.engine.ports
-    refusing = await open_tools(registry, ports)
-    offered = []
-    for tool in registry.values():
-        enabled = (await ports.settings.get(tool.name)).get("enabled", tool.enabled)
-        usable = enabled and tool.to_configure is None and tool.name not in refusing
-        if usable and permitted(tool.spec, session.head.role):
-            offered.append(tool)
-    return offered
+    tools = await current_tools(session)
+    refusing = await open_tools(tools, session.engine.ports)
+    return [
+        tool
+        for tool in tools.values()
+        if tool.enabled
+        and tool.to_configure is None
+        and tool.name not in refusing
+        and permitted(tool.spec, session.head.role)
+    ]
 
 
 def prompt_inputs(head: RunHead) -> dict[str, Any]:

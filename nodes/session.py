@@ -45,8 +45,8 @@ class Session:
 
     `acting` are step runs that are having an effect, by when that is over, `starting`, by effect, those that are about
     to; `known` those whose end is stored or queued; `founded` are steps of the current revision that are known, and all
-    before them. `notices` are told as soon as somebody listens. `ended_as` is how the run stood when this drive ended
-    by itself, with all it knew accepted.
+    before them. `notices` are told as soon as somebody listens, `told` what is said once. `ended_as` is how the run
+    stood when this drive ended by itself, with all it knew accepted.
     """
 
     engine: Engine
@@ -61,6 +61,7 @@ class Session:
     known: set[str] = field(default_factory=set)
     founded: set[str] = field(default_factory=set)
     notices: list[Event] = field(default_factory=list)
+    told: set[str] = field(default_factory=set)
     scheduler: Scheduler | None = None
     _values: OrderedDict[str, tuple[JSON, int]] = field(default_factory=OrderedDict)
     _kept: int = 0

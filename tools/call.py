@@ -17,7 +17,7 @@ from tools.permission import check_permission
 from tools.ports import Ports
 from tools.retry import retry_transport
 from tools.rules import check_rules
-from tools.settings import as_changed
+from tools.settings import tool_now
 from tools.tool import Tool
 
 __all__ = ["CallFailure", "Outcome", "Success", "call"]
@@ -43,10 +43,10 @@ async def call(
     tool: Tool, args: Mapping[str, JSON], ctx: ToolContext, ports: Ports, *, role: str | None = None
 ) -> Outcome:
     """Call a tool with resolved arguments. Whatever the tool does, this ends at `ctx.deadline`, give or take 50 ms,
-    with a Success or a CallFailure. As exceptions come out cancellation, LangGraph's control flow, ConfigurationError
-    for stored settings that make no sense, and what the ports raise when their store is gone."""
+    with a Success or a CallFailure. As exceptions come out cancellation, LangGraph's control flow, and what the ports
+    raise when their store is gone."""
     began = ports.clock.monotonic()
-    current = await as_changed(tool, ports.settings)
+    current = (await tool_now(tool, ports.settings)).tool
     outcome = await _safeguarded(Call(current, current.spec, args, ctx, ports, role))
     if isinstance(outcome, Success):
         return replace(outcome, elapsed_s=ports.clock.monotonic() - began)

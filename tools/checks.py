@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from plans.expressions import InvalidExpression, compiled
+from tools.shadow_checks import faults_of_shadow
 from tools.spec import EFFECTS, RETRIED_EFFECTS, Fallback
 from tools.tool import Tool
 
@@ -14,7 +15,19 @@ def faults_among(tools: Mapping[str, Tool]) -> list[str]:
     return [f"tool {tool.name!r} {fault}" for tool in tools.values() for fault in _of_one(tool, tools)]
 
 
+def faults_alone(tool: Tool) -> list[str]:
+    """What is wrong with a tool whatever others there are."""
+    return list(_of_itself(tool))
+
+
 def _of_one(tool: Tool, tools: Mapping[str, Tool]) -> Iterator[str]:
+    yield from _of_itself(tool)
+    for fallback in tool.spec.fallbacks:
+        yield from _of_fallback(tool, fallback, tools)
+    yield from faults_of_shadow(tool, tools)
+
+
+def _of_itself(tool: Tool) -> Iterator[str]:
     if fault := tool.arguments.fault():
         yield f"has an args_schema that cannot be used: {fault}"
     yield from _of_effect(tool)
@@ -22,10 +35,6 @@ def _of_one(tool: Tool, tools: Mapping[str, Tool]) -> Iterator[str]:
     for rule in tool.spec.rules:
         yield from _of_expression(rule.condition, "a rule")
     yield from _of_results(tool)
-    for fallback in tool.spec.fallbacks:
-        yield from _of_fallback(tool, fallback, tools)
-    if tool.spec.shadow_of is not None:
-        yield from _of_shadow(tool, tool.spec.shadow_of, tools)
 
 
 def _of_effect(tool: Tool) -> Iterator[str]:
@@ -71,6 +80,8 @@ def _of_fallback(tool: Tool, fallback: Fallback, tools: Mapping[str, Tool]) -> I
         return
     if other is tool:
         yield "falls back to itself"
+    if other.spec.shadow_of is not None:
+        yield f"falls back to {other.name!r}, which is a shadow and never called on its own"
     if EFFECTS.index(other.effect) > EFFECTS.index(tool.effect):
         yield f"is {tool.effect} and falls back to {other.name!r}, which is {other.effect}: a stronger effect"
     for expression in (fallback.args or {}).values():
@@ -90,11 +101,3 @@ def _of_fallback_arguments(tool: Tool, fallback: Fallback, other: Tool) -> Itera
         handed = tool.arguments.names & other.arguments.names
     for name in sorted(set(other.input_schema.get("required", ())) - handed):
         yield f"falls back to {other.name!r}, which would lack its argument {name!r}; map it in args"
-
-
-def _of_shadow(tool: Tool, name: str, tools: Mapping[str, Tool]) -> Iterator[str]:
-    shadowed = tools.get(name)
-    if shadowed is None:
-        yield f"is a shadow of {name!r}, which is not registered"
-    elif tool.effect != "read" or shadowed.effect != "read":
-        yield f"is a shadow of {name!r}; only reads can be compared"

@@ -111,11 +111,14 @@ class Toolkit:
 
 
 class Registry(Mapping[str, Tool]):
-    """The tools of a run by name, in the order of their toolkits."""
+    """The tools of a run by name, in the order of their toolkits. A shadow is none of them: no plan can call it.
+    `declared` has all, and `shadows` the shadows, each by the name of the tool that it shadows."""
 
     def __init__(self, toolkits: Sequence[Toolkit], tools: Mapping[str, Tool]) -> None:
         self.toolkits = tuple(toolkits)
-        self._tools = dict(tools)
+        self.declared = dict(tools)
+        self.shadows = {tool.spec.shadow_of: tool for tool in tools.values() if tool.spec.shadow_of is not None}
+        self._tools = {name: tool for name, tool in tools.items() if tool.spec.shadow_of is None}
 
     @classmethod
     def of(cls, *toolkits: Toolkit) -> Registry:

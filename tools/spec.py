@@ -123,6 +123,9 @@ class ToolSpec(_Declared):
     `error_when` (one condition, one ErrorFlag or several) one that says of itself that the tool failed. A `critical`
     tool gets one attempt per step. `to_configure` says, as a whole sentence, what a person has to set before the tool
     can be called; None: nothing.
+
+    A tool that is the `shadow_of` another is a candidate for its place: it is called beside the other, for the share
+    `shadow_share` of its calls, and compared by `shadow_compare` (JMESPath over both results; None: the whole).
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
@@ -147,6 +150,8 @@ class ToolSpec(_Declared):
     error_when: tuple[ErrorFlag, ...] = ()
     critical: bool = False
     shadow_of: str | None = None
+    shadow_compare: str | None = None
+    shadow_share: float = Field(1.0, gt=0, le=1, allow_inf_nan=False)
     owner: str | None = None
     to_configure: str | None = None
 
@@ -167,7 +172,7 @@ class ToolSpec(_Declared):
 
     def changed(self, changes: Mapping[str, Any]) -> ToolSpec:
         """This spec with some fields replaced and checked again; ValidationError for what makes no sense."""
-        return ToolSpec.model_validate({**self.model_dump(), **changes})
+        return ToolSpec.model_validate({**self.model_dump(), **changes}, strict=True)
 
 
 def floor_of(name: str, effect: str) -> Risk:

@@ -74,7 +74,7 @@ def test_a_read_runs_with_its_arguments_resolved() -> None:
     ("step", "changes", "code", "words"),
     [
         (LOOK, {"tool": None}, "TOOL_DISABLED", "not registered"),
-        (LOOK, {"enabled": False}, "TOOL_DISABLED", "switched off"),
+        (LOOK, {"tool": replace(TOOLS["look"], enabled=False)}, "TOOL_DISABLED", "switched off"),
         (a_step("a", tool="unset", args={}), {}, "TOOL_DISABLED", "set X to a host"),
         (REFUND, {}, "NOT_PERMITTED", "clerk"),
         (a_step("a", args={"item": "${b.x}"}), {}, "UNRESOLVED_REFERENCE", "no result"),

@@ -1,0 +1,41 @@
+"""Tools as they are now: with what was changed about them while running."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nodes.events import Event
+from tools.settings import tool_now
+from tools.tool import Tool
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+
+async def current_tool(session: Session, name: str) -> Tool | None:
+    """The tool of this name as it is now; None where none is registered. Stored settings that are ignored because they
+    make no sense for it are told once per drive."""
+    tool = session.engine.registry.get(name)
+    if tool is None:
+        return None
+    now = await tool_now(tool, session.engine.ports.settings)
+    for setting, why in (now.ignored or {}).items():
+        _tell_once(session, f"a stored setting of tool {name} is ignored: {why} (surestep tools set {name} {setting}=)")
+    return now.tool
+
+
+async def current_tools(session: Session) -> dict[str, Tool]:
+    """All tools of the run as they are now."""
+    found = {name: await current_tool(session, name) for name in session.engine.registry}
+    return {name: tool for name, tool in found.items() if tool is not None}
+
+
+def _tell_once(session: Session, message: str) -> None:
+    if message in session.told:
+        return
+    session.told.add(message)
+    notice = Event(kind="notice", message=message)
+    if session.writer is None:
+        session.notices.append(notice)
+    else:
+        session.emit(notice)
