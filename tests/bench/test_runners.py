@@ -15,6 +15,7 @@ from bench.recipes import Recipe
 from bench.server import Server, fetched
 from bench.w2 import TABLE_BYTES
 from bench.w4 import killed
+from bench.w5 import measure as safeguards
 from bench.work import Work, payload
 from checkpoints.database import Database
 from plans.errors import ConfigurationError
@@ -88,6 +89,14 @@ def test_a_killed_run_is_resumed_and_counted(postgres_url: str, tmp_path: Path) 
     assert found.finished_again == 0
     assert found.ended_again <= found.unfinished <= 8 + 64
     assert found.first_step_s > 0
+
+
+def test_each_layer_of_a_call_is_measured(postgres_url: str, tmp_path: Path) -> None:
+    """Every figure of a call's safeguards comes from calls that were really made, and is more than nothing."""
+    lines = safeguards(Server(postgres_url, tmp_path), 1, (20,))
+    assert lines[0].value is not None
+    assert lines[0].value > 0
+    assert {"break_circuit", "limit", "hold_deadline"} <= {line.what.rpartition(" ")[2] for line in lines}
 
 
 async def test_a_small_result_stays_in_its_row(database_url: str, tmp_path: Path) -> None:
