@@ -28,7 +28,7 @@ from nodes.validate import validate
 
 if TYPE_CHECKING:
     from graph.gateway import Agent
-    from tools.registry import Toolkit
+    from tools.registry import Registry, Toolkit
 
 
 def build(engines: EngineSource) -> StateGraph[AgentState, Context, AgentInput, AgentOutput]:
@@ -105,7 +105,7 @@ graph = build(engine_of_this_loop).compile(name="surestep").with_config(callback
 
 @asynccontextmanager
 async def open_agent(
-    toolkits: Sequence[Toolkit] | None = None,
+    toolkits: Sequence[Toolkit] | Registry | None = None,
     *,
     settings: Settings | None = None,
     **overrides: Any,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -12,7 +13,9 @@ from graph.settings import Settings
 from nodes import schemas
 from nodes.engine import Engine, EngineOptions, open_engine
 from nodes.models import Model, configured
-from tools.registry import Toolkit
+from tools.registry import Registry, Toolkit
+
+_LOG = logging.getLogger("surestep")
 
 
 def options_from(settings: Settings) -> EngineOptions:
@@ -41,9 +44,14 @@ def model_from(settings: Settings, name: str | None) -> Model | None:
 
 
 @asynccontextmanager
-async def engine_from(settings: Settings, toolkits: Sequence[Toolkit] | None = None) -> AsyncIterator[Engine]:
-    """An engine as the settings say. Raises ConfigurationError."""
-    registry, _ = await asyncio.to_thread(registry_from, settings, toolkits)
+async def engine_from(
+    settings: Settings, toolkits: Sequence[Toolkit] | Registry | None = None
+) -> AsyncIterator[Engine]:
+    """An engine as the settings say; what is not there of its tools is a warning of the logger `surestep`. Raises
+    ConfigurationError."""
+    registry, notices = await asyncio.to_thread(registry_from, settings, toolkits)
+    for notice in notices:
+        _LOG.warning("%s", notice)
     templates = await asyncio.to_thread(templates_from, settings)
     options = await asyncio.to_thread(options_from, settings)
     await asyncio.to_thread(schemas.load)

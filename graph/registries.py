@@ -12,10 +12,16 @@ from tools.registry import Registry, Toolkit, combine
 BUILT_IN = ("tools.tabular:tabular", "tools.orders:orders")
 
 
-def registry_from(settings: Settings, toolkits: Sequence[Toolkit] | None = None) -> tuple[Registry, list[str]]:
-    """The tools of a process, and what to tell about toolkits that were left out. Raises ToolkitNotLoadable."""
+def registry_from(
+    settings: Settings, toolkits: Sequence[Toolkit] | Registry | None = None
+) -> tuple[Registry, list[str]]:
+    """The tools of a process, and what to tell about those that are not there. A registry is its own. Waits for servers
+    that tools come from: not for an event loop. Raises ToolkitNotLoadable."""
+    if isinstance(toolkits, Registry):
+        return toolkits, []
     if toolkits is not None:
-        return Registry.of(*toolkits), []
+        registry = Registry.of(*toolkits)
+        return registry, registry.notices
     own = [load_toolkit(reference) for reference in dict.fromkeys(settings.toolkits)]
     return combine([load_toolkit(reference) for reference in BUILT_IN], own)
 

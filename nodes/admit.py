@@ -20,13 +20,14 @@ from tools.tool import Tool
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What is known when a step asks to start. `named` holds the values of its dependencies, inputs and item;
-    `missing` the dependencies that gave none; `starting`, by name, the effects that step runs are about to have;
-    `elapsed_s` is the wall time the run has used."""
+    `missing` the dependencies that gave none; `absent` why there is no tool, where that is known; `starting`, by name,
+    the effects that step runs are about to have; `elapsed_s` is the wall time the run has used."""
 
     unit: str
     named: Mapping[str, JSON]
     missing: tuple[str, ...] = ()
     tool: Tool | None = None
+    absent: str | None = None
     role: str | None = None
     elapsed_s: float = 0.0
     starting: Mapping[str, str] = field(default_factory=dict)
@@ -163,7 +164,8 @@ def _enabled_and_permitted(step: Step, facts: Facts, run: StepRun) -> None:
         return
     name = run.tool or step.tool
     if facts.tool is None:
-        raise _Refused("TOOL_DISABLED", f"the tool {name!r} is not registered here")
+        why = f": {facts.absent}" if facts.absent else ""
+        raise _Refused("TOOL_DISABLED", f"the tool {name!r} is not registered here{why}")
     if facts.tool.to_configure is not None:
         raise _Refused("TOOL_DISABLED", f"the tool {name!r} cannot be called yet: {facts.tool.to_configure}")
     if not facts.tool.enabled:

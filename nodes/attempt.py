@@ -45,6 +45,7 @@ async def _ask_to_start(session: Session, unit: str, step: Step) -> None:
         named=named,
         missing=missing,
         tool=tool,
+        absent=_why_absent(session, unit, step) if tool is None else None,
         role=session.head.role,
         elapsed_s=session.elapsed_s(),
         starting=session.starting,
@@ -78,6 +79,11 @@ async def _run(session: Session, unit: str, step: Step, admitted: Run, named: di
         await call_model(session, unit, step, named, admitted.missing)
     else:
         await call_tool(session, unit, step, admitted)
+
+
+def _why_absent(session: Session, unit: str, step: Step) -> str | None:
+    name = session.fold.run(unit).tool or step.tool
+    return session.engine.registry.why_absent(name) if name else None
 
 
 async def named_values(session: Session, step: Step, unit: str) -> tuple[dict[str, JSON], tuple[str, ...]]:

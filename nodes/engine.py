@@ -36,6 +36,7 @@ from nodes.templates import Template
 from plans.errors import UnknownThread
 from plans.limits import Limits
 from plans.values import sha256_of
+from tools.outside import held
 from tools.ports import Clock, Ports
 from tools.registry import Registry
 
@@ -199,6 +200,7 @@ async def open_engine(
     """
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_database(options))
+        await stack.enter_async_context(held(registry.toolkits))
         await apply_schemas(database, {kit.name: kit.schema_sql for kit in registry.toolkits if kit.schema_sql})
         clock = clock or Clock()
         shared = PostgresBreakers(database, monotonic=clock.monotonic)

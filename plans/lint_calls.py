@@ -26,6 +26,9 @@ def action_faults(scope: Scope) -> Iterator[Fault]:
 def _tool_faults(scope: Scope, at: Placed) -> Iterator[Fault]:
     name = at[1].tool or ""
     tool = scope.tools.get(name)
+    if tool is None and (why := scope.why_absent(name)) is not None:
+        yield fault("TOOL_UNAVAILABLE", f"the tool {printable(name)!r} is not there: {why}", at, ("tool",))
+        return
     if tool is None:
         meant = nearest(name, scope.tools)
         fix = f"did you mean {meant!r}?" if meant else f"the tools are {listed(sorted(scope.tools))}"

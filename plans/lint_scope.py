@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from plans.faults import Fault, FaultCode, Severity
 from plans.limits import Limits
@@ -49,6 +49,15 @@ class ToolView(Protocol):
 
     def check_args(self, args: Mapping[str, JSON], references: Sequence[Path] = ()) -> list[tuple[str, str]]:
         """Every problem as (place, sentence); a place at or under a reference has none."""
+        ...
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """Tools that can tell why one is not among them."""
+
+    def why_absent(self, name: str) -> str | None:
+        """Why a tool of this name is not there; None: nobody knows of one."""
         ...
 
 
@@ -102,6 +111,10 @@ class Scope:
     def tool(self, step: StepDraft) -> ToolView | None:
         """The tool that a step calls, if there is one."""
         return self.tools.get(step.tool) if step.action == "tool" and step.tool else None
+
+    def why_absent(self, name: str) -> str | None:
+        """Why a tool that may exist is not there now, where that is known."""
+        return self.tools.why_absent(name) if isinstance(self.tools, Explaining) else None
 
     def unreadable(self, name: str) -> bool:
         """Whether a name that is not among the steps may be one of a broken step."""

@@ -34,6 +34,15 @@ class Toolkit:
     def __repr__(self) -> str:
         return f"Toolkit({self.name!r}, tools: {', '.join(self.tools) or 'none'})"
 
+    @property
+    def notices(self) -> list[str]:
+        """What whoever starts a run should know about tools that are not there."""
+        return []
+
+    def why_absent(self, name: str) -> str | None:  # noqa: ARG002 (nothing of Python's is absent)
+        """Why a tool that may have been one of these is not there; None: it is none of these."""
+        return None
+
     @overload
     def tool(self, fn: F, /) -> F: ...
 
@@ -122,7 +131,13 @@ class Registry(Mapping[str, Tool]):
 
     @classmethod
     def of(cls, *toolkits: Toolkit) -> Registry:
-        """The tools of these toolkits. ConfigurationError with every fault of every declaration."""
+        """The tools of these toolkits. ConfigurationError with every fault of every declaration. Where tools are
+        declared outside of Python this waits until they are found: not for an event loop."""
+        _gather(toolkits)
+        return cls._of_gathered(toolkits)
+
+    @classmethod
+    def _of_gathered(cls, toolkits: Sequence[Toolkit]) -> Registry:
         faults: list[str] = []
         tools: dict[str, Tool] = {}
         names: set[str] = set()
@@ -138,6 +153,15 @@ class Registry(Mapping[str, Tool]):
             raise ConfigurationError(_listed(faults))
         return cls(toolkits, tools)
 
+    @property
+    def notices(self) -> list[str]:
+        """What whoever starts a run should know about tools that are not there."""
+        return [notice for toolkit in self.toolkits for notice in toolkit.notices]
+
+    def why_absent(self, name: str) -> str | None:
+        """Why a tool of this name is not there, where one of the toolkits can tell."""
+        return next((why for toolkit in self.toolkits if (why := toolkit.why_absent(name))), None)
+
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
 
@@ -151,6 +175,7 @@ class Registry(Mapping[str, Tool]):
 def combine(builtin: Sequence[Toolkit], own: Sequence[Toolkit]) -> tuple[Registry, list[str]]:
     """A user's toolkits, and those built in that they do not replace: by the toolkit's name, or by that of any tool.
     The texts say which were left out and why."""
+    _gather(own)
     kept: list[Toolkit] = []
     notices: list[str] = []
     for toolkit in builtin:
@@ -158,7 +183,15 @@ def combine(builtin: Sequence[Toolkit], own: Sequence[Toolkit]) -> tuple[Registr
             kept.append(toolkit)
         else:
             notices.append(f"the built-in toolkit {toolkit.name!r} is left out: {reason}")
-    return Registry.of(*kept, *own), notices
+    registry = Registry._of_gathered((*kept, *own))
+    return registry, notices + registry.notices
+
+
+def _gather(toolkits: Sequence[Toolkit]) -> None:
+    """Find the tools that are declared outside of Python."""
+    from tools.outside import gather, outside
+
+    gather(outside(toolkits))
 
 
 def _replaced(toolkit: Toolkit, own: Iterable[Toolkit]) -> str | None:

@@ -51,7 +51,7 @@ def opened(toolkits: Sequence[str]) -> AbstractAsyncContextManager[Agent]:
     settings = load_settings(toolkits)
     from graph.agent import open_agent
 
-    return open_agent(registry_for(settings).toolkits, settings=settings)
+    return open_agent(registry_for(settings), settings=settings)
 
 
 def surestep(*words: str, toolkits: Sequence[str] = ()) -> str:
