@@ -134,24 +134,7 @@ class Registry(Mapping[str, Tool]):
         """The tools of these toolkits. ConfigurationError with every fault of every declaration. Where tools are
         declared outside of Python this waits until they are found: not for an event loop."""
         _gather(toolkits)
-        return cls._of_gathered(toolkits)
-
-    @classmethod
-    def _of_gathered(cls, toolkits: Sequence[Toolkit]) -> Registry:
-        faults: list[str] = []
-        tools: dict[str, Tool] = {}
-        names: set[str] = set()
-        for toolkit in toolkits:
-            if toolkit.name in names:
-                faults.append(f"there are two toolkits named {toolkit.name!r}; rename one of them")
-            names.add(toolkit.name)
-            faults += toolkit.faults
-            for tool in toolkit.tools.values():
-                faults += _clash(tool, tools.setdefault(tool.name, tool))
-        faults += faults_among(tools)
-        if faults:
-            raise ConfigurationError(_listed(faults))
-        return cls(toolkits, tools)
+        return cls(toolkits, _declared(toolkits))
 
     @property
     def notices(self) -> list[str]:
@@ -183,8 +166,26 @@ def combine(builtin: Sequence[Toolkit], own: Sequence[Toolkit]) -> tuple[Registr
             kept.append(toolkit)
         else:
             notices.append(f"the built-in toolkit {toolkit.name!r} is left out: {reason}")
-    registry = Registry._of_gathered((*kept, *own))
+    registry = Registry((*kept, *own), _declared((*kept, *own)))
     return registry, notices + registry.notices
+
+
+def _declared(toolkits: Sequence[Toolkit]) -> dict[str, Tool]:
+    """All tools by name. ConfigurationError with every fault."""
+    faults: list[str] = []
+    tools: dict[str, Tool] = {}
+    names: set[str] = set()
+    for toolkit in toolkits:
+        if toolkit.name in names:
+            faults.append(f"there are two toolkits named {toolkit.name!r}; rename one of them")
+        names.add(toolkit.name)
+        faults += toolkit.faults
+        for tool in toolkit.tools.values():
+            faults += _clash(tool, tools.setdefault(tool.name, tool))
+    faults += faults_among(tools)
+    if faults:
+        raise ConfigurationError(_listed(faults))
+    return tools
 
 
 def _gather(toolkits: Sequence[Toolkit]) -> None:
