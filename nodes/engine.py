@@ -198,9 +198,8 @@ async def open_engine(
 
     Raises DatabaseUnavailable or StorageUnavailable.
     """
-    async with AsyncExitStack() as stack:
+    async with held(registry.toolkits), AsyncExitStack() as stack:
         database = await stack.enter_async_context(_database(options))
-        await stack.enter_async_context(held(registry.toolkits))
         await apply_schemas(database, {kit.name: kit.schema_sql for kit in registry.toolkits if kit.schema_sql})
         clock = clock or Clock()
         shared = PostgresBreakers(database, monotonic=clock.monotonic)
