@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -17,7 +18,7 @@ class ToolsAbsent(Exception):
     """Why a toolkit has no tools now, as a clause for people that shows no secret: "its server could not be ..."."""
 
 
-class OutsideToolkit(Toolkit):
+class OutsideToolkit(Toolkit, ABC):
     """A toolkit that finds its tools: a kind of it says how in `find`, and closes what calls have opened in `close`.
 
     What cannot be found is no fault of the others': `absent` says why there are no tools at all, `left_out` by name why
@@ -34,11 +35,12 @@ class OutsideToolkit(Toolkit):
         self.found = False
         self._holders: Counter[asyncio.AbstractEventLoop] = Counter()
 
+    @abstractmethod
     async def find(self) -> None:
         """Declare the tools, by `add` or into `tools`. Called on an event loop that ends with the search, at each
         registry until it succeeds; it may be cancelled. Raises ToolsAbsent."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def close(self) -> None:
         """Close what calls have opened on this event loop; a later call opens it anew."""
 
