@@ -531,6 +531,40 @@ ON CONFLICT (key) DO UPDATE SET tool = excluded.tool, value = excluded.value,
 -- name: prune_cache
 DELETE FROM surestep.tool_cache WHERE expires_at <= clock_timestamp();
 
+-- ---------------------------------------------------------------- failed calls
+
+-- name: failed_calls
+-- What has changed in the last `since_s` seconds; a call that has succeeded since has no ages.
+SELECT key, code, ARRAY(
+    SELECT extract(epoch FROM clock_timestamp() - at)::float8 FROM unnest(failed_at) WITH ORDINALITY AS f (at, n) ORDER BY n
+) AS ages_s
+FROM surestep.failed_calls
+WHERE changed_at > clock_timestamp() - make_interval(secs => %(since_s)s) AND expires_at > clock_timestamp();
+
+-- name: note_failed_call
+WITH pruned AS (
+    DELETE FROM surestep.failed_calls WHERE key = ANY (ARRAY(
+        SELECT key FROM surestep.failed_calls
+        WHERE expires_at <= clock_timestamp() AND key <> %(key)s LIMIT 100 FOR UPDATE SKIP LOCKED
+    ))
+)
+INSERT INTO surestep.failed_calls AS f (key, tool, failed_at, code, expires_at)
+VALUES (
+    %(key)s, %(tool)s, ARRAY[clock_timestamp()], %(code)s, clock_timestamp() + make_interval(secs => %(within_s)s)
+)
+ON CONFLICT (key) DO UPDATE
+SET failed_at = (f.failed_at || excluded.failed_at)[greatest(1, cardinality(f.failed_at) + 2 - %(kept)s):],
+    code = excluded.code, changed_at = clock_timestamp(), expires_at = greatest(f.expires_at, excluded.expires_at)
+RETURNING ARRAY(
+    SELECT extract(epoch FROM clock_timestamp() - at)::float8 FROM unnest(failed_at) WITH ORDINALITY AS f (at, n) ORDER BY n
+) AS ages_s;
+
+-- name: clear_failed_calls
+-- The row stays for a minute, so that others see it change.
+UPDATE surestep.failed_calls
+SET failed_at = '{}', changed_at = clock_timestamp(), expires_at = clock_timestamp() + make_interval(secs => %(seen_s)s)
+WHERE (key = %(key)s::text OR tool = %(tool)s::text) AND failed_at <> '{}';
+
 -- Toolkits' own tables
 
 -- name: toolkit_schemas
@@ -683,6 +717,9 @@ WITH given AS (
 ), answers AS (
     -- Who asked for a cached answer is not written in it.
     DELETE FROM surestep.tool_cache USING over
+), fingerprints AS (
+    -- A hash of arguments can be guessed.
+    DELETE FROM surestep.failed_calls USING over
 ), gone AS (
     DELETE FROM surestep.runs r USING held, over WHERE r.run_id = held.run_id
 )

@@ -62,6 +62,15 @@ CREATE TABLE surestep.artifacts (
 )
 WITH (toast_tuple_target='4080');
 
+CREATE TABLE surestep.failed_calls (
+    key text NOT NULL,
+    tool text NOT NULL,
+    failed_at timestamp with time zone[] NOT NULL,
+    code text NOT NULL,
+    changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE surestep.journal (
     run_id text NOT NULL,
     fence bigint NOT NULL,
@@ -150,6 +159,21 @@ CREATE TABLE surestep.tool_settings (
     updated_by text NOT NULL
 );
 
+CREATE TABLE surestep.tool_slots (
+    slot text NOT NULL,
+    tool text NOT NULL,
+    worker text NOT NULL,
+    taken boolean NOT NULL,
+    asked_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE surestep.tool_starts (
+    tool text NOT NULL,
+    slot text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE surestep.toolkit_schemas (
     toolkit text NOT NULL,
     sha256 text NOT NULL,
@@ -161,6 +185,9 @@ ALTER TABLE ONLY surestep.approvals
 
 ALTER TABLE ONLY surestep.artifacts
     ADD CONSTRAINT artifacts_pkey PRIMARY KEY (run_id, output_ref);
+
+ALTER TABLE ONLY surestep.failed_calls
+    ADD CONSTRAINT failed_calls_pkey PRIMARY KEY (key);
 
 ALTER TABLE ONLY surestep.journal
     ADD CONSTRAINT journal_pkey PRIMARY KEY (run_id, fence, n);
@@ -195,6 +222,12 @@ ALTER TABLE ONLY surestep.tool_cache
 ALTER TABLE ONLY surestep.tool_settings
     ADD CONSTRAINT tool_settings_pkey PRIMARY KEY (tool);
 
+ALTER TABLE ONLY surestep.tool_slots
+    ADD CONSTRAINT tool_slots_pkey PRIMARY KEY (slot);
+
+ALTER TABLE ONLY surestep.tool_starts
+    ADD CONSTRAINT tool_starts_pkey PRIMARY KEY (tool, at, slot);
+
 ALTER TABLE ONLY surestep.toolkit_schemas
     ADD CONSTRAINT toolkit_schemas_pkey PRIMARY KEY (toolkit, sha256);
 
@@ -203,6 +236,10 @@ CREATE INDEX approvals_by_run ON surestep.approvals USING btree (run_id);
 CREATE INDEX approvals_pending ON surestep.approvals USING btree (thread_id) WHERE (status = 'pending'::text);
 
 CREATE INDEX artifacts_by_location ON surestep.artifacts USING btree (location) WHERE (location IS NOT NULL);
+
+CREATE INDEX failed_calls_by_change ON surestep.failed_calls USING btree (changed_at);
+
+CREATE INDEX failed_calls_by_expiry ON surestep.failed_calls USING btree (expires_at);
 
 CREATE INDEX runs_by_age ON surestep.runs USING btree (created_at);
 
@@ -215,6 +252,8 @@ CREATE INDEX runs_by_thread ON surestep.runs USING btree (thread_id, created_at)
 CREATE INDEX tombstones_by_parent ON surestep.tombstones USING btree (forked_from) WHERE (forked_from IS NOT NULL);
 
 CREATE INDEX tombstones_by_thread ON surestep.tombstones USING btree (thread_sha256, created_at);
+
+CREATE INDEX tool_slots_by_tool ON surestep.tool_slots USING btree (tool);
 
 CREATE TRIGGER heed_tombstones BEFORE INSERT ON surestep.runs FOR EACH ROW EXECUTE FUNCTION surestep.heed_tombstones();
 

@@ -144,7 +144,8 @@ async def _call(session: Session, attempt: Attempt) -> None:
     if unit in session.acting:
         session.acting[unit] = ctx.deadline
     try:
-        outcome = await call(attempt.tool, attempt.args, ctx, session.engine.ports, role=session.head.role)
+        head, ports = session.head, session.engine.ports
+        outcome = await call(attempt.tool, attempt.args, ctx, ports, role=head.role, tries=head.limits.max_attempts)
         if attempt.tool.effect != "read":
             reached("effect.returned")
         if isinstance(outcome, CallFailure):

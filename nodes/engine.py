@@ -18,6 +18,7 @@ from checkpoints.background import stop
 from checkpoints.breaker_windows import BreakerWindows
 from checkpoints.connections import IDLE_SECONDS, Connections
 from checkpoints.database import Database, open_database
+from checkpoints.failed_calls import PostgresFailures
 from checkpoints.fences import Fences, fences_of
 from checkpoints.journal import Journal
 from checkpoints.leases import LEASE_S, Leases
@@ -205,7 +206,8 @@ async def open_engine(
         shared = PostgresBreakers(database, monotonic=clock.monotonic)
         breakers = BreakerWindows(shared, monotonic=clock.monotonic)
         settings = PostgresSettings(database, monotonic=clock.monotonic)
-        ports = Ports(breakers, settings, PostgresCache(database), clock=clock)
+        failures = PostgresFailures(database, monotonic=clock.monotonic)
+        ports = Ports(breakers, settings, PostgresCache(database), clock=clock, failures=failures)
         artifacts = ArtifactStore(database, options.artifacts_url or str(options.folder / "artifacts"))
         worker = stack.enter_context(present(await asyncio.to_thread(name_of_worker)))
         engine = Engine(

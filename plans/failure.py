@@ -45,6 +45,7 @@ CODES: Mapping[str, CodeRow] = MappingProxyType(
         "OUTPUT_INVALID": _HARD,
         "OUTPUT_EMPTY": _HARD,
         "TOOL_ERROR": _HARD,
+        "REPEATED_FAILURE": _HARD,
         "MODEL_ANSWER_INVALID": _HARD,
         "MODEL_REFUSED": _HARD,
         "MODEL_NOT_CONFIGURED": CodeRow("hard", "abort_and_notify", "finish"),

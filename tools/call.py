@@ -10,6 +10,7 @@ from tools.breaker import break_circuit
 from tools.cache import use_cache
 from tools.context import ToolContext
 from tools.deadline import hold_deadline
+from tools.fingerprints import refuse_repetition
 from tools.limiter import limit
 from tools.normalise import call_tool
 from tools.outcome import Call, CallFailure, Layer, Outcome, Proceed, Success
@@ -36,18 +37,26 @@ def _around(layer: Layer, proceed: Proceed) -> Proceed:
 
 
 # Retries stand outside of breaker and limiter: the breaker counts calls, and nothing is held while waiting.
-_safeguarded = chain(check_permission, check_rules, use_cache, retry_transport, break_circuit, limit, hold_deadline)
+_safeguarded = chain(
+    check_permission, check_rules, use_cache, refuse_repetition, retry_transport, break_circuit, limit, hold_deadline
+)
 
 
 async def call(
-    tool: Tool, args: Mapping[str, JSON], ctx: ToolContext, ports: Ports, *, role: str | None = None
+    tool: Tool,
+    args: Mapping[str, JSON],
+    ctx: ToolContext,
+    ports: Ports,
+    *,
+    role: str | None = None,
+    tries: int = 0,
 ) -> Outcome:
-    """Call a tool with resolved arguments. Whatever the tool does, this ends at `ctx.deadline`, give or take 50 ms,
-    with a Success or a CallFailure. As exceptions come out cancellation, LangGraph's control flow, and what the ports
-    raise when their store is gone."""
+    """Call a tool with resolved arguments; `tries` is how many attempts the run grants a step. Whatever the tool does,
+    this ends at `ctx.deadline`, give or take 50 ms, with a Success or a CallFailure. As exceptions come out
+    cancellation, LangGraph's control flow, and what the ports raise when their store is gone."""
     began = ports.clock.monotonic()
     current = (await tool_now(tool, ports.settings)).tool
-    outcome = await _safeguarded(Call(current, current.spec, args, ctx, ports, role))
+    outcome = await _safeguarded(Call(current, current.spec, args, ctx, ports, role, tries=tries, asked_at=began))
     if isinstance(outcome, Success):
         return replace(outcome, elapsed_s=ports.clock.monotonic() - began)
     return outcome

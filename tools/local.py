@@ -7,8 +7,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
+from plans.sharing import FailedCalls
 from plans.values import JSON
 from tools.ports import Ports
+from tools.spec import MOST_REPEATS
 
 
 class LocalBreakers:
@@ -71,6 +73,30 @@ class LocalCache:
             self._entries.popitem(last=False)
 
 
+class LocalFailures:
+    """FailureStore in memory: the `size` calls that failed last."""
+
+    def __init__(self, size: int = 1_024, now: Callable[[], float] = time.monotonic) -> None:
+        self._size = size
+        self._now = now
+        self._calls: OrderedDict[str, FailedCalls] = OrderedDict()
+
+    async def known(self) -> Mapping[str, FailedCalls]:
+        """Every failure by fingerprint."""
+        return self._calls
+
+    async def note(self, key: str, tool: str, code: str, within_s: float) -> None:  # noqa: ARG002 (the port's signature)
+        """An attempt has failed."""
+        before = self._calls.pop(key, FailedCalls((), code))
+        self._calls[key] = FailedCalls((*before.at[1 - MOST_REPEATS :], self._now()), code)
+        while len(self._calls) > self._size:
+            self._calls.popitem(last=False)
+
+    async def clear(self, key: str) -> None:
+        """The call has succeeded."""
+        self._calls.pop(key, None)
+
+
 def local_ports() -> Ports:
     """Fresh stores that live as long as the process."""
-    return Ports(LocalBreakers(), LocalSettings(), LocalCache())
+    return Ports(LocalBreakers(), LocalSettings(), LocalCache(), failures=LocalFailures())

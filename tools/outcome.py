@@ -43,8 +43,9 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call on its way through the layers. `spec` is the tool's, with what was changed while running. Whoever
-    starts the work calls `ended` once when the work has really ended, however long after the answer that is."""
+    """One call on its way through the layers. `spec` is the tool's, with what was changed while running, as it was at
+    the instant `asked_at`; `tries` is how many attempts the run grants a step. Whoever starts the work calls `ended`
+    once when the work has really ended, however long after the answer that is."""
 
     tool: Tool
     spec: ToolSpec
@@ -53,6 +54,8 @@ class Call:
     ports: Ports
     role: str | None = None
     ended: Callable[[], None] = _nothing
+    tries: int = 0
+    asked_at: float = 0.0
 
 
 Proceed = Callable[[Call], Awaitable[Outcome]]

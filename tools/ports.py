@@ -1,4 +1,4 @@
-"""What a safeguarded call needs from outside: shared breaker state, live settings, a cache, and time.
+"""What a safeguarded call needs from outside: shared breaker state, live settings, a cache, slots, and time.
 
 Implementations need not import this module: they fit by shape. `tools/local.py` has one of each for one process.
 """
@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from plans.sharing import Asked, FailedCalls, SlotLimits
 from plans.values import JSON
 
 
@@ -51,6 +52,36 @@ class CacheStore(Protocol):
         ...
 
 
+class FailureStore(Protocol):
+    """Which calls have failed since they last succeeded, by fingerprint, shared by all who make them."""
+
+    async def known(self) -> Mapping[str, FailedCalls]:
+        """The failures by fingerprint, possibly half a second old; what is noted here is in it at once."""
+        ...
+
+    async def note(self, key: str, tool: str, code: str, within_s: float) -> None:
+        """An attempt has failed; it may be forgotten after `within_s` seconds."""
+        ...
+
+    async def clear(self, key: str) -> None:
+        """The call has succeeded: its failures are forgotten."""
+        ...
+
+
+class SlotStore(Protocol):
+    """Slots and starts of calls over all workers. Each slot has an owner and an expiry, so that none is lost with a
+    worker; who asks again and again keeps its place among those that wait."""
+
+    async def take(self, slot: str, tool: str, limits: SlotLimits, hold_s: float) -> Asked:
+        """Take a slot and a start, if both are free and nobody who waits came first. The slot is held for `hold_s`
+        seconds and longer where the call goes on. Raises DatabaseUnavailable."""
+        ...
+
+    def give_back(self, slot: str) -> None:
+        """Free the slot, or leave the place among those that wait. Never waits, never fails."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """Time and chance, handed in so that tests own them. `monotonic` is the time of deadlines, `wall` (seconds since
@@ -64,10 +95,13 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything around a call that is not the call. `tenant` keeps one tenant's cached results from another's."""
+    """Everything around a call that is not the call. `tenant` keeps one tenant's cached results from another's. Without
+    `failures` no call counts as repeated; without `slots` this process is all workers there are."""
 
     breakers: BreakerStore
     settings: SettingsStore
     cache: CacheStore
     clock: Clock = field(default_factory=Clock)
     tenant: str = ""
+    failures: FailureStore | None = None
+    slots: SlotStore | None = None

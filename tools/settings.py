@@ -19,11 +19,13 @@ from plans.values import JSON
 from plans.wording import nearest
 from tools.checks import faults_alone
 from tools.ports import SettingsStore
-from tools.spec import BreakerPolicy, RateLimit, Retry
+from tools.spec import BreakerPolicy, RateLimit, Repeats, Retry
 from tools.tool import Tool
 
-GROUPS: Mapping[str, type[BaseModel]] = {"retry": Retry, "breaker": BreakerPolicy, "rate_limit": RateLimit}
-CHANGEABLE = ("enabled", "timeout_s", *GROUPS, "concurrency", "cache_ttl_s", "shadow_share")
+GROUPS: Mapping[str, type[BaseModel]] = {
+    "retry": Retry, "breaker": BreakerPolicy, "rate_limit": RateLimit, "repeats": Repeats,
+}  # fmt: skip
+CHANGEABLE = ("enabled", "timeout_s", *GROUPS, "concurrency", "limit_scope", "cache_ttl_s", "shadow_share")
 """What may be changed without a new declaration: nothing that says what a tool does, or who may use it."""
 ANSWERED_BY = "answered_by"
 """Names the candidate that was promoted. Stored beside the settings, and set by a promotion only."""
@@ -103,11 +105,11 @@ def fault_of_name(name: str) -> str | None:
 
 
 def setting_names() -> tuple[str, ...]:
-    """The settings as people name them; a group's own name stands for all of it, as in `rate_limit=null`."""
+    """The settings as people name them; a group's own name stands for all of it, as in `repeats=null`."""
     names: list[str] = []
     for name in CHANGEABLE:
         names += [f"{name}.{part}" for part in GROUPS[name].model_fields] if name in GROUPS else [name]
-    return (*names, "rate_limit")
+    return (*names, "rate_limit", "repeats")
 
 
 def flattened(stored: Mapping[str, JSON]) -> Flat:

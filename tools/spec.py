@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 Effect = Literal["read", "transactional", "idempotent", "irreversible"]
 Risk = Literal["low", "medium", "high"]
 Isolation = Literal["async", "thread", "process"]
+LimitScope = Literal["process", "workers"]
 
 EFFECTS: tuple[Effect, ...] = get_args(Effect)
 """From the weakest to the strongest."""
@@ -20,6 +21,9 @@ LEAST_ASSUMED: Effect = "irreversible"
 """The effect of a tool that declares none: nothing is repeated that might not bear it."""
 RETRIED_EFFECTS = frozenset({"read", "idempotent"})
 """Effects that a second call of the same attempt cannot double."""
+
+MOST_REPEATS = 100
+"""So many failures of one call are remembered at most."""
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
@@ -62,10 +66,18 @@ class BreakerPolicy(_Declared):
 
 
 class RateLimit(_Declared):
-    """At most `calls` starts in any `per_s` seconds, over all runs of a process."""
+    """At most `calls` starts in any `per_s` seconds, over all runs of a process, or of all workers (`limit_scope`)."""
 
     calls: int = Field(ge=1)
     per_s: Seconds = 1.0
+
+
+class Repeats(_Declared):
+    """A call whose last `failures` attempts with the same arguments all failed within `within_s` seconds is not made
+    again before the oldest of them is that old."""
+
+    failures: int = Field(3, ge=1, le=MOST_REPEATS)
+    within_s: Seconds = 300.0
 
 
 class Rule(_Declared):
@@ -122,7 +134,9 @@ class ToolSpec(_Declared):
     same one (None: all). `never_empty` makes an empty result a failure: True the whole, JMESPath that part of it;
     `error_when` (one condition, one ErrorFlag or several) one that says of itself that the tool failed. A `critical`
     tool gets one attempt per step. `to_configure` says, as a whole sentence, what a person has to set before the tool
-    can be called; None: nothing.
+    can be called; None: nothing. `limit_scope` says
+    over whose calls `concurrency` and `rate_limit` count: those of this process, or of all workers on its database.
+    `repeats` None calls again what failed again and again: for reads that poll and fail until it is time.
 
     A tool that is the `shadow_of` another is a candidate for its place: it is called beside the other, for the share
     `shadow_share` of its calls, and compared by `shadow_compare` (JMESPath over both results; None: the whole).
@@ -137,6 +151,8 @@ class ToolSpec(_Declared):
     breaker: BreakerPolicy = BreakerPolicy()
     rate_limit: RateLimit | None = None
     concurrency: int | None = Field(None, ge=1)
+    limit_scope: LimitScope = "process"
+    repeats: Repeats | None = Repeats()
     cache_ttl_s: Seconds | None = None
     fallbacks: tuple[Fallback, ...] = ()
     roles: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ from tests.simulation.doors import (
     Wire,
 )
 from tests.simulation.memory_saver import MemorySaver, SaverOfThisLoop
-from tools.local import LocalBreakers, LocalCache, LocalSettings
+from tools.local import LocalBreakers, LocalCache, LocalFailures, LocalSettings
 from tools.ports import Clock, Ports
 from tools.registry import Registry
 
@@ -62,7 +62,7 @@ async def open_memory_engine(
             artifacts=artifacts,
             connections=MemoryConnections(wire),
             registry=registry,
-            ports=Ports(LocalBreakers(), LocalSettings(), LocalCache(now=clock.monotonic), clock=clock),
+            ports=_ports(clock),
             planner=scripted,
             small=scripted,
             owner=owner,
@@ -73,6 +73,11 @@ async def open_memory_engine(
         finally:
             for run_id in dict.fromkeys((*engine.sessions, *engine.closing)):
                 await engine.close_session(run_id)
+
+
+def _ports(clock: Clock) -> Ports:
+    failures = LocalFailures(now=clock.monotonic)
+    return Ports(LocalBreakers(), LocalSettings(), LocalCache(now=clock.monotonic), clock=clock, failures=failures)
 
 
 _engines: dict[asyncio.AbstractEventLoop, Engine] = {}
