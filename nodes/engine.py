@@ -203,11 +203,7 @@ async def open_engine(
         database = await stack.enter_async_context(_database(options))
         await apply_schemas(database, {kit.name: kit.schema_sql for kit in registry.toolkits if kit.schema_sql})
         clock = clock or Clock()
-        shared = PostgresBreakers(database, monotonic=clock.monotonic)
-        breakers = BreakerWindows(shared, monotonic=clock.monotonic)
-        settings = PostgresSettings(database, monotonic=clock.monotonic)
-        failures = PostgresFailures(database, monotonic=clock.monotonic)
-        ports = Ports(breakers, settings, PostgresCache(database), clock=clock, failures=failures)
+        ports = _ports(database, clock)
         artifacts = ArtifactStore(database, options.artifacts_url or str(options.folder / "artifacts"))
         worker = stack.enter_context(present(await asyncio.to_thread(name_of_worker)))
         engine = Engine(
@@ -237,6 +233,18 @@ async def open_engine(
                 await engine.close_session(run_id)
             for model in {id(m): m for m in (engine.planner, engine.small) if m is not None}.values():
                 await model.aclose()
+
+
+def _ports(database: Database, clock: Clock) -> Ports:
+    """What tools share with the calls of all workers."""
+    shared = PostgresBreakers(database, monotonic=clock.monotonic)
+    return Ports(
+        breakers=BreakerWindows(shared, monotonic=clock.monotonic),
+        settings=PostgresSettings(database, monotonic=clock.monotonic),
+        cache=PostgresCache(database),
+        clock=clock,
+        failures=PostgresFailures(database, monotonic=clock.monotonic),
+    )
 
 
 def _connections(database: Database, options: EngineOptions) -> Connections:
