@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from plans.expressions import InvalidExpression, compiled
+from tools.fallback_faults import fallback_faults
 from tools.shadow_checks import faults_of_shadow
-from tools.spec import EFFECTS, RETRIED_EFFECTS, Fallback
+from tools.spec import RETRIED_EFFECTS
 from tools.tool import Tool
 
 
@@ -22,8 +23,7 @@ def faults_alone(tool: Tool) -> list[str]:
 
 def _of_one(tool: Tool, tools: Mapping[str, Tool]) -> Iterator[str]:
     yield from _of_itself(tool)
-    for fallback in tool.spec.fallbacks:
-        yield from _of_fallback(tool, fallback, tools)
+    yield from fallback_faults(tool, tools)
     yield from faults_of_shadow(tool, tools)
 
 
@@ -71,33 +71,3 @@ def _of_expression(text: str, place: str) -> Iterator[str]:
         compiled(text)
     except InvalidExpression as error:
         yield f"has {place} that cannot be read: {error}"
-
-
-def _of_fallback(tool: Tool, fallback: Fallback, tools: Mapping[str, Tool]) -> Iterator[str]:
-    other = tools.get(fallback.tool)
-    if other is None:
-        yield f"falls back to {fallback.tool!r}, which is not registered"
-        return
-    if other is tool:
-        yield "falls back to itself"
-    if other.spec.shadow_of is not None:
-        yield f"falls back to {other.name!r}, which is a shadow and never called on its own"
-    if EFFECTS.index(other.effect) > EFFECTS.index(tool.effect):
-        yield f"is {tool.effect} and falls back to {other.name!r}, which is {other.effect}: a stronger effect"
-    for expression in (fallback.args or {}).values():
-        yield from _of_expression(expression, f"an argument for its fallback {other.name!r}")
-    yield from _of_fallback_arguments(tool, fallback, other)
-
-
-def _of_fallback_arguments(tool: Tool, fallback: Fallback, other: Tool) -> Iterator[str]:
-    if fallback.args is not None:
-        if not other.arguments.open:
-            for name in sorted(fallback.args.keys() - other.arguments.names):
-                yield f"gives its fallback {other.name!r} the argument {name!r}, which that tool does not have"
-        handed = frozenset(fallback.args)
-    elif tool.arguments.open:
-        return
-    else:
-        handed = tool.arguments.names & other.arguments.names
-    for name in sorted(set(other.input_schema.get("required", ())) - handed):
-        yield f"falls back to {other.name!r}, which would lack its argument {name!r}; map it in args"

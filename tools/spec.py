@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from tools.fallbacks import Fallback
+
 Effect = Literal["read", "transactional", "idempotent", "irreversible"]
 Risk = Literal["low", "medium", "high"]
 Isolation = Literal["async", "thread", "process"]
@@ -109,19 +111,6 @@ class ErrorFlag(_Declared):
     @classmethod
     def _from_condition(cls, declared: Any) -> Any:
         return {"when": declared} if isinstance(declared, str) else declared
-
-
-class Fallback(_Declared):
-    """An alternative tool. `args` maps its arguments to JMESPath over the original ones; None hands over those
-    arguments that it knows by the same name."""
-
-    tool: str
-    args: dict[str, str] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_name(cls, declared: Any) -> Any:
-        return {"tool": declared} if isinstance(declared, str) else declared
 
 
 class ToolSpec(_Declared):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from tools.spec import EFFECTS, BreakerPolicy, Effect, Fallback, Retry, ToolSpec, floor_of
+from tools.fallbacks import Fallback
+from tools.spec import EFFECTS, BreakerPolicy, Effect, Retry, ToolSpec, floor_of
 
 
 def test_defaults_are_those_of_the_design() -> None:
