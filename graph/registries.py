@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from graph.settings import Settings
 from nodes.templates import Template, load_templates
+from tools.http.toolkit import http_toolkit
 from tools.loading import load_toolkit
 from tools.registry import Registry, Toolkit, combine
 
@@ -23,7 +24,18 @@ def registry_from(
         registry = Registry.of(*toolkits)
         return registry, registry.notices
     own = [load_toolkit(reference) for reference in dict.fromkeys(settings.toolkits)]
-    return combine([load_toolkit(reference) for reference in BUILT_IN], own)
+    return combine(built_in(settings), own)
+
+
+def built_in(settings: Settings) -> list[Toolkit]:
+    """The toolkits that everybody has, as they are set up here."""
+    http = http_toolkit(
+        settings.http_hosts,
+        settings.http_private_hosts,
+        most_bytes=settings.http_max_bytes,
+        certificates=settings.http_certificates,
+    )
+    return [*(load_toolkit(reference) for reference in BUILT_IN), http]
 
 
 def templates_from(settings: Settings) -> Sequence[Template]:

