@@ -495,15 +495,29 @@ UPDATE surestep.approvals SET status = 'expired', decided_at = clock_timestamp()
 WHERE status = 'pending' AND expires_at <= clock_timestamp()
 RETURNING request;
 
--- ---------------------------------------------------------------- tool stores
+-- ---------------------------------------------------------------- tool settings
 
 -- name: tool_settings
 SELECT tool, settings FROM surestep.tool_settings;
 
--- name: set_tool_settings
-INSERT INTO surestep.tool_settings (tool, settings, updated_by) VALUES (%s, %s::jsonb, %s)
+-- name: settings_of_tool
+SELECT settings FROM surestep.tool_settings WHERE tool = %s;
+
+-- name: swap_tool_settings
+-- Nothing is stored over what the caller has not seen; a trigger writes the change down.
+INSERT INTO surestep.tool_settings AS stored (tool, settings, updated_by)
+SELECT %(tool)s, %(new)s::jsonb, %(by)s
+WHERE %(old)s::jsonb = '{}' OR EXISTS (SELECT FROM surestep.tool_settings WHERE tool = %(tool)s)
 ON CONFLICT (tool) DO UPDATE
-SET settings = excluded.settings, updated_by = excluded.updated_by, updated_at = clock_timestamp();
+SET settings = excluded.settings, updated_by = excluded.updated_by, updated_at = clock_timestamp()
+WHERE stored.settings = %(old)s::jsonb;
+
+-- name: tool_changes
+SELECT tool, changed_at, changed_by, before, after FROM surestep.tool_changes
+WHERE %(tool)s::text IS NULL OR tool = %(tool)s
+ORDER BY change_id DESC LIMIT %(limit)s;
+
+-- ---------------------------------------------------------------- tool stores
 
 -- name: breaker
 SELECT state FROM surestep.tool_breakers WHERE tool = %s;

@@ -21,6 +21,31 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION surestep.note_tool_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    was     jsonb := '{}';
+    becomes jsonb := '{}';
+    who     text := 'database user ' || session_user;
+BEGIN
+    IF TG_OP <> 'INSERT' THEN
+        was := OLD.settings;
+    END IF;
+    IF TG_OP <> 'DELETE' THEN
+        becomes := NEW.settings;
+        -- Whoever writes past Surestep leaves the name and the time of the change before theirs.
+        IF TG_OP = 'INSERT' OR (NEW.updated_at, NEW.updated_by) IS DISTINCT FROM (OLD.updated_at, OLD.updated_by) THEN
+            who := NEW.updated_by;
+        END IF;
+    END IF;
+    IF was IS DISTINCT FROM becomes THEN
+        INSERT INTO surestep.tool_changes (tool, changed_by, before, after)
+        VALUES (CASE TG_OP WHEN 'DELETE' THEN OLD.tool ELSE NEW.tool END, who, was, becomes);
+    END IF;
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION surestep.open_run(thread text) RETURNS text
     LANGUAGE plpgsql
     AS $$
@@ -32,6 +57,14 @@ BEGIN
     );
 END
 $$;
+
+CREATE FUNCTION surestep.refuse_rewriting() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION '% of %: what was changed about tools stays on record', TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'restrict_violation';
+END $$;
 
 CREATE TABLE surestep.approvals (
     approval_id text NOT NULL,
@@ -152,6 +185,24 @@ CREATE TABLE surestep.tool_cache (
     expires_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE surestep.tool_changes (
+    change_id bigint NOT NULL,
+    tool text NOT NULL,
+    changed_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    changed_by text NOT NULL,
+    before jsonb NOT NULL,
+    after jsonb NOT NULL
+);
+
+ALTER TABLE surestep.tool_changes ALTER COLUMN change_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME surestep.tool_changes_change_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE surestep.tool_settings (
     tool text NOT NULL,
     settings jsonb NOT NULL,
@@ -219,6 +270,9 @@ ALTER TABLE ONLY surestep.tool_breakers
 ALTER TABLE ONLY surestep.tool_cache
     ADD CONSTRAINT tool_cache_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY surestep.tool_changes
+    ADD CONSTRAINT tool_changes_pkey PRIMARY KEY (change_id);
+
 ALTER TABLE ONLY surestep.tool_settings
     ADD CONSTRAINT tool_settings_pkey PRIMARY KEY (tool);
 
@@ -253,9 +307,17 @@ CREATE INDEX tombstones_by_parent ON surestep.tombstones USING btree (forked_fro
 
 CREATE INDEX tombstones_by_thread ON surestep.tombstones USING btree (thread_sha256, created_at);
 
+CREATE INDEX tool_changes_by_tool ON surestep.tool_changes USING btree (tool, change_id);
+
 CREATE INDEX tool_slots_by_tool ON surestep.tool_slots USING btree (tool);
 
+CREATE TRIGGER change_noted AFTER INSERT OR DELETE OR UPDATE ON surestep.tool_settings FOR EACH ROW EXECUTE FUNCTION surestep.note_tool_change();
+
+CREATE TRIGGER changes_stay BEFORE DELETE OR UPDATE OR TRUNCATE ON surestep.tool_changes FOR EACH STATEMENT EXECUTE FUNCTION surestep.refuse_rewriting();
+
 CREATE TRIGGER heed_tombstones BEFORE INSERT ON surestep.runs FOR EACH ROW EXECUTE FUNCTION surestep.heed_tombstones();
+
+CREATE TRIGGER settings_stay BEFORE TRUNCATE ON surestep.tool_settings FOR EACH STATEMENT EXECUTE FUNCTION surestep.refuse_rewriting();
 
 ALTER TABLE ONLY surestep.approvals
     ADD CONSTRAINT approvals_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;

@@ -1,11 +1,11 @@
-"""What tools share between workers: settings, breaker states, cached results. By shape they fit the tools' ports."""
+"""What tools share between workers: breaker states, cached results. By shape they fit the tools' ports."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from checkpoints.database import Database
 from checkpoints.jsonb import jsonb
@@ -14,38 +14,6 @@ from plans.values import JSON
 
 BREAKER_FRESH_S = 0.5
 """How long a breaker's state is taken as read: a call should not cost a round trip, nor a fault go unnoticed."""
-
-FRESH_S = 2.0
-"""How old what a worker knows of the settings may be: one query then serves all calls of two seconds."""
-
-
-class PostgresSettings:
-    """What was changed about tools while running, by tool. Another worker's change is seen within two seconds."""
-
-    def __init__(self, database: Database, *, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._database = database
-        self._monotonic = monotonic
-        self._known: dict[str, dict[str, JSON]] = {}
-        self._known_until = 0.0
-        self._asking = asyncio.Lock()
-
-    async def get(self, tool: str) -> Mapping[str, JSON]:
-        """The changes, possibly two seconds old; empty where nothing was changed."""
-        if self._monotonic() >= self._known_until:
-            async with self._asking:  # one asks for all that wait
-                if (asked := self._monotonic()) >= self._known_until:
-                    self._known = await self.get_all()
-                    self._known_until = asked + FRESH_S
-        return self._known.get(tool, {})
-
-    async def get_all(self) -> dict[str, dict[str, JSON]]:
-        """All changes by tool, as they are now."""
-        return {row["tool"]: row["settings"] for row in await self._database.fetch(QUERIES["tool_settings"])}
-
-    async def set(self, tool: str, settings: Mapping[str, JSON], by: str) -> None:
-        """Replace a tool's changes; `by` says who did."""
-        await self._database.execute(QUERIES["set_tool_settings"], (tool, jsonb(dict(settings)), by))
-        self._known_until = 0.0
 
 
 class PostgresBreakers:

@@ -24,7 +24,8 @@ from checkpoints.journal import Journal
 from checkpoints.leases import LEASE_S, Leases
 from checkpoints.runs import Durability, RunRecord, Runs
 from checkpoints.tombstones import Tombstones
-from checkpoints.tool_stores import PostgresBreakers, PostgresCache, PostgresSettings
+from checkpoints.tool_settings import PostgresSettings
+from checkpoints.tool_stores import PostgresBreakers, PostgresCache
 from checkpoints.toolkit_schemas import apply_schemas
 from checkpoints.workers import name_of_worker, present
 from nodes.archived import Archived

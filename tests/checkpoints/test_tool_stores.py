@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from checkpoints.database import Database
-from checkpoints.tool_stores import PostgresBreakers, PostgresCache, PostgresSettings
+from checkpoints.tool_settings import PostgresSettings
+from checkpoints.tool_stores import PostgresBreakers, PostgresCache
 from plans.values import canonical
 from tools.ports import Ports
 
@@ -16,24 +17,6 @@ async def test_the_stores_fit_the_ports_of_the_tools(database: Database) -> None
     """The tools' side takes these stores as they are; mypy holds the shapes together, this the constructor."""
     ports = Ports(PostgresBreakers(database), PostgresSettings(database), PostgresCache(database))
     assert await ports.settings.get("get_order") == {}
-
-
-async def test_a_setting_is_seen_at_once_here_and_within_two_seconds_elsewhere(database: Database) -> None:
-    """A tool can be switched off while running: no deploy, and no query per call."""
-    now = [50.0]
-    here, elsewhere = (PostgresSettings(database, monotonic=lambda: now[0]) for _ in range(2))
-    assert await elsewhere.get("get_order") == {}
-    await here.set("get_order", {"enabled": False, "timeout_s": 1.5}, "ann")
-    assert await here.get("get_order") == {"enabled": False, "timeout_s": 1.5}
-    now[0] = 51.9
-    assert await elsewhere.get("get_order") == {}
-    now[0] = 52.0
-    assert await elsewhere.get("get_order") == {"enabled": False, "timeout_s": 1.5}
-    await here.set("get_order", {}, "bob")
-    await here.set("find_orders", {"enabled": False}, "bob")
-    assert await elsewhere.get_all() == {"get_order": {}, "find_orders": {"enabled": False}}
-    by = await database.fetch("SELECT updated_by FROM surestep.tool_settings ORDER BY tool")
-    assert [row["updated_by"] for row in by] == ["bob", "bob"]
 
 
 async def test_a_breaker_is_seen_at_once_here_within_half_a_second_elsewhere_and_never_swapped_unseen(

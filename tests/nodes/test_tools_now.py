@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from checkpoints.database import Database
-from checkpoints.tool_stores import PostgresSettings
+from checkpoints.tool_settings import PostgresSettings
 from tests.running import plan, running, step
 from tools.registry import ToolContext, Toolkit
 
@@ -23,7 +23,8 @@ async def test_stored_settings_that_make_no_sense_any_more_break_no_run_and_are_
         return seconds
 
     kit.add(nap, effect="irreversible", risk="low", timeout_s=8)
-    await PostgresSettings(database).set("nap", {"retry": {"max_attempts": 3}, "timeout_s": 0.2, "gone": 1}, "ann")
+    stored = {"retry": {"max_attempts": 3}, "timeout_s": 0.2, "gone": 1}
+    await PostgresSettings(database).change("nap", lambda _: stored, "ann")
     steps = [step("a", "nap", args={"seconds": 0.01}), step("b", "nap", args={"seconds": 0.4})]
     async with running(database_url, tmp_path, [kit]) as agent:
         result = await agent.run(plan=plan(*steps), on_event=lambda event: seen.append(event.model_dump()))
@@ -46,7 +47,7 @@ async def test_a_timeout_raised_while_running_is_not_cut_by_the_one_declared(
         left.append(ctx.seconds_left)
 
     kit.add(look, effect="read", timeout_s=1)
-    await PostgresSettings(database).set("look", {"timeout_s": 120}, "ann")
+    await PostgresSettings(database).change("look", lambda _: {"timeout_s": 120}, "ann")
     async with running(database_url, tmp_path, [kit]) as agent:
         assert (await agent.run(plan=plan(step("a", "look")))).status == "done"
     assert 100 < left[0] <= 120
