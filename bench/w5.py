@@ -12,7 +12,8 @@ from bench.figures import Line, Series
 from bench.server import Server
 from checkpoints.breaker_windows import BreakerWindows
 from checkpoints.database import open_database
-from checkpoints.tool_stores import PostgresBreakers, PostgresCache, PostgresSettings
+from checkpoints.tool_settings import PostgresSettings
+from checkpoints.tool_stores import PostgresBreakers, PostgresCache
 from plans.values import JSON
 from tools.breaker import break_circuit
 from tools.cache import use_cache
