@@ -13,7 +13,6 @@ from plans.failure import Failure
 from plans.plan import Effect, Risk, Step, highest_risk
 from plans.references import UnresolvedReference, resolve
 from plans.values import JSON, sha256_of
-from tools.rules import broken_rule
 from tools.tool import Tool
 
 
@@ -192,8 +191,8 @@ def _arguments(step: Step, run: StepRun, facts: Facts) -> dict[str, JSON]:
     if facts.tool is not None and (problems := facts.tool.check_args(args)):
         said = "; ".join(f"{path}: {message}" if path else message for path, message in problems)
         raise _Refused("INVALID_ARGS", f"{facts.tool.name} does not take these arguments: {said}")
-    if facts.tool is not None and (rule := broken_rule(facts.tool, args)) is not None:
-        raise _Refused("RULE_VIOLATED", f"{facts.tool.name}: {rule.message}")
+    if facts.tool is not None and (broken := facts.tool.breaches(args)):
+        raise _Refused("RULE_VIOLATED", broken[0].sentence)
     return args
 
 

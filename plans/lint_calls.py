@@ -64,7 +64,12 @@ def argument_faults(scope: Scope) -> Iterator[Fault]:
 
 def _refused(tool: ToolView, at: Placed, told: set[str]) -> Iterator[Fault]:
     step = at[1]
-    for place, sentence in tool.check_args(as_written(step), open_places(step)):
+    args, references = as_written(step), open_places(step)
+    problems = tool.check_args(args, references)
+    if not problems and not told:
+        for argument, sentence in tool.breaches(args, references):
+            yield fault("RULE_VIOLATED", sentence, at, ("args", argument) if argument else ("args",))
+    for place, sentence in problems:
         if place not in told:
             where = f"args{'' if not place or place.startswith('[') else '.'}{place}"
             message = f"{place} {sentence}" if place else sentence

@@ -51,6 +51,10 @@ class ToolView(Protocol):
         """Every problem as (place, sentence); a place at or under a reference has none."""
         ...
 
+    def breaches(self, args: Mapping[str, JSON], references: Sequence[Path] = ()) -> Sequence[tuple[str, str]]:
+        """Its rules that such arguments break for certain, as (argument, sentence)."""
+        ...
+
 
 @runtime_checkable
 class Explaining(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from plans.expressions import InvalidExpression, compiled
 from tools.fallback_faults import fallback_faults
+from tools.rule_faults import rule_faults
 from tools.shadow_checks import faults_of_shadow
 from tools.spec import RETRIED_EFFECTS
 from tools.tool import Tool
@@ -32,8 +33,7 @@ def _of_itself(tool: Tool) -> Iterator[str]:
         yield f"has an args_schema that cannot be used: {fault}"
     yield from _of_effect(tool)
     yield from _of_names(tool)
-    for rule in tool.spec.rules:
-        yield from _of_expression(rule.condition, "a rule")
+    yield from rule_faults(tool)
     yield from _of_results(tool)
 
 

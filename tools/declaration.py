@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tools import langchain
 from tools.callee import Callee, Scope, Unusable, description_of, name_of, read
@@ -85,15 +85,17 @@ class Declaration:
         return description_of(self.given) if callable(self.given) else ""
 
 
-class _NoArguments(BaseModel):
-    """Stands where the arguments could not be read."""
+class _UnreadArguments(BaseModel):
+    """Stands where the arguments could not be read: it takes any, so that no other fault is made of it."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 def _never(**_arguments: Any) -> None:
     raise AssertionError("a tool with faults was called")
 
 
-_NOT_CALLABLE: tuple[Callee, Arguments, Result] = (Callee(_never, is_async=False), of_model(_NoArguments), Result())
+_NOT_CALLABLE: tuple[Callee, Arguments, Result] = (Callee(_never, is_async=False), of_model(_UnreadArguments), Result())
 
 
 def _spec(declared: dict[str, Any]) -> tuple[ToolSpec, list[str]]:

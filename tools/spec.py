@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from tools.declared import Declared
 from tools.fallbacks import Fallback
+from tools.named_rules import Rule
 
 Effect = Literal["read", "transactional", "idempotent", "irreversible"]
 Risk = Literal["low", "medium", "high"]
@@ -38,11 +40,7 @@ _RISKY_WORDS = frozenset(
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-class _Declared(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Retry(_Declared):
+class Retry(Declared):
     """Transport retries within one attempt of a step. `max_attempts` counts the first call; a wait is
     min(initial_interval * backoff_factor ** n, max_interval) plus up to `jitter`, all in seconds."""
 
@@ -56,7 +54,7 @@ class Retry(_Declared):
 NO_RETRY = Retry(max_attempts=1)
 
 
-class BreakerPolicy(_Declared):
+class BreakerPolicy(Declared):
     """When calls of a failing tool stop: of the last `window` calls (once there are `min_calls`) more than
     `failure_rate` failed, or `in_a_row` failed one after the other. After `cooldown_s` one call probes."""
 
@@ -67,26 +65,19 @@ class BreakerPolicy(_Declared):
     cooldown_s: Seconds = 60.0
 
 
-class RateLimit(_Declared):
+class RateLimit(Declared):
     """At most `calls` starts in any `per_s` seconds, over all runs of a process, or of all workers (`limit_scope`)."""
 
     calls: int = Field(ge=1)
     per_s: Seconds = 1.0
 
 
-class Repeats(_Declared):
+class Repeats(Declared):
     """A call whose last `failures` attempts with the same arguments all failed within `within_s` seconds is not made
     again before the oldest of them is that old."""
 
     failures: int = Field(3, ge=1, le=MOST_REPEATS)
     within_s: Seconds = 300.0
-
-
-class Rule(_Declared):
-    """A JMESPath condition over the arguments that must hold, and what to tell whoever breaks it."""
-
-    condition: str
-    message: str = Field(min_length=1)
 
 
 FlagCode = Literal[
@@ -95,7 +86,7 @@ FlagCode = Literal[
 ]  # fmt: skip
 
 
-class ErrorFlag(_Declared):
+class ErrorFlag(Declared):
     """How a result says that the tool failed although it returned, as HTTP 200 with an error body: `when`, a JMESPath
     condition over the result, is true. It leads to a failure with this `code`; `message` is the sentence, and
     `message_from` finds the result's own words in it (JMESPath). `certain` promises that an effect has then not
@@ -113,7 +104,7 @@ class ErrorFlag(_Declared):
         return {"when": declared} if isinstance(declared, str) else declared
 
 
-class ToolSpec(_Declared):
+class ToolSpec(Declared):
     """Everything declared about one tool. Two declarations depend on others when left out: `risk` is low, or high
     where the name says so (never lower, unless the tool only reads), and `retry` is none where a repeated call
     could double an effect.

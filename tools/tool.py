@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from plans.failure import Failure, ToolFailure
 from plans.values import JSON, Path, dotted
 from tools import isolation
+from tools.breaches import Breach, breaches, judgeable
 from tools.callee import Callee
 from tools.context import ToolContext
 from tools.error_flags import refuse_empty, refuse_flagged
@@ -84,6 +85,18 @@ class Tool:
         reserved = [(name, "is not an argument: the run puts its own context there") for name in taken]
         given = {name: value for name, value in args.items() if name not in taken}
         return reserved + [(dotted(path), said) for path, said in self.arguments.problems(given, references)]
+
+    def breaches(self, args: Mapping[str, JSON], references: Sequence[Path] = ()) -> list[Breach]:
+        """The rules that these arguments break. Decimals count as numbers, however they are written. With `references`,
+        only those that can be judged by the other arguments."""
+        rules = self.spec.rules
+        if not rules:
+            return []
+        if not references:
+            return list(breaches(self.name, rules, self.arguments.comparable(args)))
+        unknown = {path[0] for path in references if path}
+        literal = {name: value for name, value in args.items() if name not in unknown}
+        return list(breaches(self.name, [rule for rule in rules if judgeable(rule, literal)], literal))
 
     async def invoke(self, args: Mapping[str, JSON], ctx: ToolContext) -> JSON:
         """Call the function with resolved arguments and give its result as JSON. Nothing is retried, limited or

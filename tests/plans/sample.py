@@ -48,6 +48,10 @@ class Tool:
                 found.append((dotted((name,)), f"should be {self.takes[name].__name__}"))
         return found
 
+    def breaches(self, args: Mapping[str, JSON], references: Sequence[Path] = ()) -> list[tuple[str, str]]:
+        """It has no rules."""
+        return []
+
 
 TOOLS: dict[str, Tool] = {
     tool.name: tool

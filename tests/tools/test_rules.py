@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from plans.faults import errors_among
+from plans.lint import lint
+from plans.plan import PlanDraft, StepDraft
 from tests.tools.calls import Scripted, a_call, code_of, tool_of
 from tools.outcome import CallFailure, Success
-from tools.rules import broken_rule, check_rules
+from tools.rules import check_rules
 from tools.tool import Tool
 
 RULES = (
@@ -42,8 +45,8 @@ def tool() -> Tool:
 )
 async def test_the_first_broken_rule_refuses_the_call(tool: Tool, args: dict[str, Any], broken: str | None) -> None:
     """RULE_VIOLATED in the words of the rule, and no call; money counts as a number however it is written."""
-    rule = broken_rule(tool, args)
-    assert (rule.message if rule else None) == broken
+    found = tool.breaches(args)
+    assert (found[0].sentence if found else None) == (f"pay: {broken}" if broken else None)
     below = Scripted([Success(1)])
     outcome = await check_rules(a_call(tool, args), below)
     assert code_of(outcome) == ("RULE_VIOLATED" if broken else "OK")
@@ -57,7 +60,7 @@ async def test_the_first_broken_rule_refuses_the_call(tool: Tool, args: dict[str
 )
 def test_a_rule_that_cannot_be_evaluated_does_not_let_pass(tool: Tool, args: dict[str, Any]) -> None:
     """Missing or odd arguments break a rule rather than slip by it."""
-    assert broken_rule(tool, args) is not None
+    assert tool.breaches(args)
 
 
 def test_rules_see_the_names_that_a_caller_uses() -> None:
@@ -66,8 +69,8 @@ def test_rules_see_the_names_that_a_caller_uses() -> None:
     by_schema = tool_of(lambda **a: a, name="t", args_schema={"properties": {"n": {"type": "integer"}}}, rules=rules)
     by_keyword = tool_of(lambda **a: a, name="t", rules=rules)
     for tool in (by_schema, by_keyword):
-        assert broken_rule(tool, {"n": 4}) is None
-        assert broken_rule(tool, {"n": 5}) is not None
+        assert not tool.breaches({"n": 4})
+        assert tool.breaches({"n": 5})
 
 
 def test_lists_and_models_in_arguments_can_be_ruled() -> None:
@@ -80,6 +83,52 @@ def test_lists_and_models_in_arguments_can_be_ruled() -> None:
         {"condition": "starts_with(on, '2026')", "message": "this year only"},
     ]
     tool = tool_of(function, rules=rules)
-    assert broken_rule(tool, {"amounts": ["9.5", 10], "on": "2026-01-01"}) is None
-    assert broken_rule(tool, {"amounts": ["9.5", "10.5"], "on": "2026-01-01"}) is not None
-    assert broken_rule(tool, {"amounts": [], "on": "2025-12-31"}) is not None
+    assert not tool.breaches({"amounts": ["9.5", 10], "on": "2026-01-01"})
+    assert tool.breaches({"amounts": ["9.5", "10.5"], "on": "2026-01-01"})
+    assert tool.breaches({"amounts": [], "on": "2025-12-31"})
+
+
+def step(**args: Any) -> StepDraft:
+    """A step that calls the tool `pay`."""
+    return StepDraft(id="s2", action="tool", tool="pay", args=args, depends_on=("s1",), reason="r")
+
+
+def faults_of(rules: list[dict[str, Any]], **args: Any) -> list[tuple[str, str]]:
+    """What planning says about a call with these arguments, as (code, place)."""
+    tools = {"pay": tool_of(pay, rules=rules), "look": tool_of(lambda: {}, name="look")}
+    first = StepDraft(id="s1", action="tool", tool="look", args={}, depends_on=(), reason="r")
+    draft = PlanDraft(goal="g", steps=(first, step(**args)))
+    return [(each.code, each.path) for each in errors_among(lint(draft, tools))]
+
+
+DOMAIN = {"check": "email_domain", "arg": "to", "allowed": ["example.com"]}
+LITTLE = {"check": "at_most", "arg": "amount", "value": 100}
+
+
+@pytest.mark.parametrize(
+    ("rule", "args", "found"),
+    [
+        (DOMAIN, {"amount": 1, "to": "a@evil.com"}, [("RULE_VIOLATED", "steps[1].args.to")]),
+        (DOMAIN, {"amount": 1, "to": "a@example.com"}, []),
+        (DOMAIN, {"amount": "${s1.total}", "to": "a@evil.com"}, [("RULE_VIOLATED", "steps[1].args.to")]),
+        (DOMAIN, {"amount": 1, "to": "${s1.to}"}, []),
+        (DOMAIN, {"amount": 1, "to": "${s1.name}@evil.com"}, []),
+        (DOMAIN, {"amount": "x", "to": "a@evil.com"}, [("INVALID_ARGS", "steps[1].args.amount")]),
+        (LITTLE, {"amount": "100.01", "to": "a"}, [("RULE_VIOLATED", "steps[1].args.amount")]),
+        (LITTLE, {"amount": "100.00", "to": "a"}, []),
+        (LITTLE, {"amount": 101, "to": "${s1.to}"}, [("RULE_VIOLATED", "steps[1].args.amount")]),
+        (LITTLE, {"amount": "${s1.total}", "to": "a"}, []),
+        (RULES[0], {"amount": 101, "to": "a"}, [("RULE_VIOLATED", "steps[1].args")]),
+        (RULES[0], {"amount": 101, "to": "${s1.to}"}, [("RULE_VIOLATED", "steps[1].args")]),
+        (RULES[0], {"amount": "99", "to": "${s1.to}"}, []),
+        (RULES[0], {"amount": "${s1.total}", "to": "a"}, []),
+        ({"condition": "@", "message": "m"}, {"amount": 1, "to": "${s1.to}"}, []),
+        ({"condition": "on", "message": "m"}, {"amount": 1, "to": "${s1.to}"}, []),
+    ],
+)
+def test_a_plan_is_told_which_rule_its_arguments_break(
+    rule: dict[str, Any], args: dict[str, Any], found: list[tuple[str, str]]
+) -> None:
+    """Literal arguments are judged before anything runs; what a reference fills is judged when it is known, and no
+    plan is refused for a value that may still be right."""
+    assert faults_of([rule], **args) == found
