@@ -26,6 +26,10 @@ def pay(amount: Decimal, to: str, on: date | None = None) -> str:
     return f"{amount} {to} {on}"
 
 
+def look() -> list[str]:
+    return []
+
+
 @pytest.fixture
 def tool() -> Tool:
     """A tool with two rules."""
@@ -95,7 +99,7 @@ def step(**args: Any) -> StepDraft:
 
 def faults_of(rules: list[dict[str, Any]], **args: Any) -> list[tuple[str, str]]:
     """What planning says about a call with these arguments, as (code, place)."""
-    tools = {"pay": tool_of(pay, rules=rules), "look": tool_of(lambda: {}, name="look")}
+    tools = {"pay": tool_of(pay, rules=rules), "look": tool_of(look)}
     first = StepDraft(id="s1", action="tool", tool="look", args={}, depends_on=(), reason="r")
     draft = PlanDraft(goal="g", steps=(first, step(**args)))
     return [(each.code, each.path) for each in errors_among(lint(draft, tools))]
