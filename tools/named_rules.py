@@ -44,7 +44,8 @@ class Condition(_Rule):
 
 
 class _OfArgument(_Rule):
-    """A check of what stands at `arg`."""
+    """A check of what stands at `arg`. Its `problem` says what is wrong with a value, as the end of a sentence that
+    begins with the argument; None if it passes."""
 
     arg: str = Field(pattern=r"^[^\s.\[\]]+(\.[^\s.\[\]]+)*$", max_length=200)
     optional: bool = False
@@ -62,10 +63,6 @@ class _OfArgument(_Rule):
     def path(self) -> tuple[str, ...]:
         """The place that it is about."""
         return tuple(self.arg.split("."))
-
-    def problem(self, value: JSON) -> str | None:
-        """What is wrong with a value, as the end of a sentence that begins with the argument; None if it passes."""
-        raise NotImplementedError
 
 
 class EmailDomain(_OfArgument):

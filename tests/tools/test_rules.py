@@ -26,8 +26,8 @@ def pay(amount: Decimal, to: str, on: date | None = None) -> str:
     return f"{amount} {to} {on}"
 
 
-def look() -> list[str]:
-    return []
+def look() -> dict[str, Any]:
+    return {}
 
 
 @pytest.fixture
