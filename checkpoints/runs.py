@@ -16,7 +16,7 @@ from checkpoints.jsonb import jsonb
 from checkpoints.queries import QUERIES
 from checkpoints.rows import Row, body_text
 from checkpoints.tombstones import Tombstone, Tombstones
-from plans.errors import UsageError
+from plans.errors import ThreadBusy, UsageError
 from plans.values import JSON, sha256_of
 
 RunStatus = Literal["running", "paused", "done", "failed", "cancelled", "limited"]
@@ -75,8 +75,9 @@ class Runs:
 
         Where the tenant's `request_id` is known and its input is the same, that first run is given back and nothing is
         stored, however many callers come at once (rule 16), also long after it was archived. With other input, or when
-        that run was erased, or when the thread has another run that has not ended, it is a UsageError. What a fork
-        inherits is stored by the same statement: there is never a fork without it (rule 18).
+        that run was erased, or when the thread has another run that has not ended, it is a UsageError (ThreadBusy while
+        that one is on its way). What a fork inherits is stored by the same statement: there is never a fork without it
+        (rule 18).
         """
         digest = record.input_sha256 or sha256_of({"goal": record.goal, "input": record.input})
         stored = record.model_dump(include={"run_id", "thread_id", "tenant", "request_id", "goal", "status"})
@@ -99,12 +100,13 @@ class Runs:
         return first
 
     async def _buried(self, record: RunRecord) -> RunRecord:
-        """The archived run of a request that has no row any more. Raises UsageError when it was erased."""
+        """The archived run of a request that has no row any more. Raises UsageError where there is none."""
         stone = await self._tombstones.of_request(record.request_id, record.tenant)
         if stone is None:
             latest = await self.latest(record.thread_id)
             if latest is not None and latest.status in OPEN:
-                raise UsageError(
+                refusal = ThreadBusy if latest.status == "running" else UsageError
+                raise refusal(
                     f"thread {record.thread_id!r} has a run that is not finished ({latest.run_id}, {latest.status}). "
                     f"Go on with it by `surestep resume {record.thread_id}`, end it by `surestep cancel "
                     f"{record.thread_id}`, or use another thread"

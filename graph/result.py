@@ -25,12 +25,13 @@ class _Frozen(BaseModel):
 
 class StepResult(_Frozen):
     """One step of the current plan and where it stands. A `for_each` step counts the attempts and adds up the seconds
-    of its `children`."""
+    of its `children`. One that is `in_doubt` has begun an effect of which nobody knows whether it has happened."""
 
     id: str
     tool: str | None
     status: str
     attempts: int
+    in_doubt: bool = False
     output_ref: str | None = None
     failure: Failure | None = None
     degraded: str | None = None
@@ -71,7 +72,7 @@ class RunResult(_Frozen):
         return self._EXIT_CODES[self.status]
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `run --json` prints; a fork's also names what it was made of."""
+        """The object that `run --json` prints; a fork's also names what it was made of, and a step in doubt says so."""
         plan = self.plan
         archived = {"archived": self.archived} if self.archived else {}
         forked = {"forked": self.forked.model_dump(include={"run_id", "thread_id", "step_id"})} if self.forked else {}
@@ -153,6 +154,7 @@ def _one(fold: RunFold, unit: str, tool: str | None, title: str | None) -> StepR
         tool=run.tool or tool,
         status=run.status,
         attempts=run.attempt,
+        in_doubt=run.in_doubt is not None and run.failure is not None,
         output_ref=run.output.output_ref if run.output else None,
         failure=run.failure if run.status in ("failed", "running") else None,
         degraded=run.degraded,
@@ -164,4 +166,5 @@ def _one(fold: RunFold, unit: str, tool: str | None, title: str | None) -> StepR
 
 def _step_as_json(step: StepResult) -> dict[str, Any]:
     shown = step.model_dump(mode="json", include={"id", "tool", "status", "attempts", "output_ref"})
-    return {**shown, "failure": step.failure.model_dump(mode="json") if step.failure else None}
+    doubt = {"in_doubt": True} if step.in_doubt else {}
+    return {**shown, "failure": step.failure.model_dump(mode="json") if step.failure else None, **doubt}

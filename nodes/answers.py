@@ -34,6 +34,8 @@ respond = it has happened, with this result; reject = leave it and skip the step
 
 TOO_LATE = Reject(message="nobody answered in time")
 """What an approval that has expired comes to."""
+NOBODY_ASKED = Reject(message="this run asks nobody (--approve none)")
+"""What is decided without a person in a run that was told to ask none."""
 
 
 def check_decision(request: ApprovalRequest, decision: Decision, registry: Registry) -> None:
@@ -136,7 +138,7 @@ def _value(text: str) -> JSON:
 async def _reject(session: Session, request: ApprovalRequest, decision: Reject) -> None:
     run = session.fold.run(request.step_id)
     why = f": {decision.message}" if decision.message else ""
-    who = "nobody has approved" if decision is TOO_LATE else "a person has rejected"
+    who = "nobody has approved" if decision in (TOO_LATE, NOBODY_ASKED) else "a person has rejected"
     message = f"{who} {request.tool} of step {request.step_id}{why}"
     code = "APPROVAL_EXPIRED" if decision is TOO_LATE else "REJECTED"
     failure = Failure(code=code, message=message, step_id=request.step_id, tool=request.tool, attempt=run.attempt + 1)
@@ -167,4 +169,4 @@ def default_decision(mode: str) -> Decision | None:
     """What is decided without asking, when the run was started with `--approve all` or `none`."""
     if mode == "all":
         return Approve()
-    return Reject(message="this run asks nobody (--approve none)") if mode == "none" else None
+    return NOBODY_ASKED if mode == "none" else None

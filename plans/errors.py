@@ -14,7 +14,8 @@ SurestepError                        1
 │   ├── PlanRejected                     a given plan has faults (all of them are carried)
 │   ├── UnknownThread
 │   ├── UnknownTool
-│   └── ApprovalConflict                 somebody else decided first, or there is nothing to decide
+│   ├── ApprovalConflict                 somebody else decided first, or there is nothing to decide
+│   └── ThreadBusy                   6   the thread has another run, and that is on its way
 ├── RunBusy                          6   another worker drives this run
 ├── StaleOwner                       6   this worker was replaced while it was away
 ├── ArtifactMissing                  1   a stored result is gone or has another hash
@@ -90,6 +91,12 @@ class UnknownTool(UsageError):
 
 class ApprovalConflict(UsageError):
     """Somebody else decided first, or there is nothing to decide."""
+
+
+class ThreadBusy(UsageError):
+    """A thread pursues one goal at a time, and its run is on its way."""
+
+    exit_code = 6
 
 
 class RunBusy(SurestepError):

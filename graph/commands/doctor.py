@@ -49,6 +49,7 @@ async def _findings(settings: Settings) -> list[Finding]:
         await asyncio.to_thread(_settings),
         *await _database(settings),
         await asyncio.to_thread(_results, settings),
+        await asyncio.to_thread(_archive, settings),
         await asyncio.to_thread(_output, settings.output),
         await asyncio.to_thread(_toolkits, settings),
         await asyncio.to_thread(_templates, settings),
@@ -108,6 +109,24 @@ def _results(settings: Settings) -> Finding:
         return Finding("large results", "ill", f"{url} gives back other bytes than were stored")
     except SurestepError as error:
         return Finding("large results", "ill", str(error))
+
+
+def _archive(settings: Settings) -> Finding:
+    """Where runs go when they are over, and, for a place that somebody has chosen, whether it takes files."""
+    from checkpoints.places import name_of, place_at
+
+    url = settings.archive_url or str((settings.folder / "archive").absolute())
+    try:
+        if settings.archive_url is not None:
+            place, probe, body = place_at(url), ".surestep-doctor/probe", b"surestep doctor"
+            place.write(probe, body)
+            given = place.read(probe)
+            place.remove(".surestep-doctor")
+            if given != body:
+                return Finding("archive", "ill", f"{name_of(url)} gives back other bytes than were stored")
+    except SurestepError as error:
+        return Finding("archive", "ill", str(error))
+    return Finding("archive", "well", name_of(url))
 
 
 def _output(folder: Path) -> Finding:

@@ -51,7 +51,11 @@ def _advice(result: RunResult, toolkits: Sequence[str]) -> list[str]:
     match result.status:
         case "paused":
             first = [answer for request in result.approvals[:1] for answer in answers(request, toolkits)]
-            return [f"{'answer with' if index == 0 else 'or':>11}: {answer}" for index, answer in enumerate(first)]
+            told = [f"{'answer with' if index == 0 else 'or':>11}: {answer}" for index, answer in enumerate(first)]
+            more = (
+                f"{'and':>11}: {surestep('approvals', thread, toolkits=toolkits)}    lists all {len(result.approvals)}"
+            )
+            return [*told, more] if len(result.approvals) > 1 else told
         case "limited":
             return [f"go on with a higher limit: {surestep('resume', thread, toolkits=toolkits)} --limit NAME=N"]
         case "running":

@@ -72,8 +72,8 @@ def _show(result: RunResult) -> None:
     if result.forked is not None:
         show(f"forked from thread {result.forked.thread_id} at step {result.forked.step_id}", "")
     rows = [
-        (f"  {step.id}" if "[" in step.id else step.id, step.tool or "llm", step.status, str(step.attempts),
-         f"{step.elapsed_s:.2f} s", _remark(step))
+        (f"  {step.id}" if "[" in step.id else step.id, step.tool or "llm",
+         "in doubt" if step.in_doubt else step.status, str(step.attempts), f"{step.elapsed_s:.2f} s", _remark(step))
         for step in _flat(result.steps)
     ]  # fmt: skip
     show_table(("step", "tool", "status", "attempts", "time", ""), rows, "no plan")

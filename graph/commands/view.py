@@ -92,7 +92,7 @@ class View:
             for each in (step, *step.children):
                 line = self._line(each.id)
                 line.status, line.started, line.elapsed_s, line.attempt = (
-                    each.status,
+                    "in_doubt" if each.in_doubt else each.status,
                     None,
                     each.elapsed_s,
                     each.attempts,

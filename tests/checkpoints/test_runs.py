@@ -71,8 +71,9 @@ async def test_an_open_run_keeps_its_thread(database: Database, status: RunStatu
     runs = Runs(database)
     await runs.create(a_record("r1"))
     await database.execute("UPDATE surestep.runs SET status = %s", (status,))
-    with pytest.raises(UsageError, match=f"has a run that is not finished .r1, {status}"):
+    with pytest.raises(UsageError, match=f"has a run that is not finished .r1, {status}") as refused:
         await runs.create(a_record("r2", request_id="q2"))
+    assert refused.value.exit_code == (6 if status == "running" else 2)
 
 
 async def test_a_run_is_read_back_as_it_was_stored(database: Database) -> None:

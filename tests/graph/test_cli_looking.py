@@ -97,7 +97,9 @@ def test_doctor_finds_all_well(surestep: Run) -> None:
     ended = surestep("doctor", "--json")
     marks = {each["check"]: each["mark"] for each in ended.json["findings"]}
     assert (ended.code, marks.pop("model"), set(marks.values())) == (0, "note", {"well"})
-    assert set(marks) == {"settings", "database", "runs", "large results", "output folder", "toolkits", "templates"}
+    assert set(marks) == {
+        "settings", "database", "runs", "large results", "archive", "output folder", "toolkits", "templates",
+    }  # fmt: skip
     assert "✓ database: PostgreSQL" in surestep("doctor").out
 
 
@@ -109,12 +111,20 @@ def test_doctor_says_what_is_wrong_and_goes_on(
     monkeypatch.setenv("SURESTEP_DATABASE_URL", "postgresql://ann:topsecret@127.0.0.1:1/shop")
     monkeypatch.setenv("SURESTEP_OUTPUT", "file/out")
     monkeypatch.setenv("SURESTEP_ARTIFACTS_URL", "file/results")
+    monkeypatch.setenv("SURESTEP_ARCHIVE_URL", "file/archive")
     monkeypatch.setenv("SURESTEP_TOOLKITS", "nokit:kit")
     monkeypatch.setenv("SURESTEP_TEMPLATES", "notemplates")
     monkeypatch.setenv("SURESTEP_MODEL", "m")
     monkeypatch.setenv("SURESTEP_MODLE", "m")
     ended = surestep("doctor")
-    assert (ended.code, ended.out.count("✗"), "topsecret" in ended.out) == (2, 6, False), ended.out
-    for words in ("nothing listens", "SURESTEP_OUTPUT", "SURESTEP_ARTIFACTS_URL", "nokit", "OPENAI_API_KEY"):
+    assert (ended.code, ended.out.count("✗"), "topsecret" in ended.out) == (2, 7, False), ended.out
+    for words in (
+        "nothing listens",
+        "SURESTEP_OUTPUT",
+        "SURESTEP_ARTIFACTS_URL",
+        "SURESTEP_ARCHIVE_URL",
+        "nokit",
+        "OPENAI_API_KEY",
+    ):
         assert words in ended.out, ended.out
     assert "SURESTEP_MODLE says nothing, did you mean SURESTEP_MODEL?" in ended.out

@@ -81,6 +81,13 @@ def test_a_decision_about_nothing_is_refused(project: Project, paused: Run) -> N
     assert project.calls() == ["double 4", "send ann"]
 
 
+def test_a_run_with_several_questions_says_where_all_of_them_are(paused: Run) -> None:
+    """The advice answers the first one, and names the command that lists the others."""
+    ended = paused("resume", "t", *KIT)
+    assert "surestep approvals t" in ended.out
+    assert "lists all 2" in ended.out
+
+
 def test_resume_without_a_decision_runs_nothing_and_still_waits(project: Project, paused: Run) -> None:
     """Going on is no yes."""
     assert paused("resume", "t", *KIT).code == 3

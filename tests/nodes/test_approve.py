@@ -180,6 +180,7 @@ async def test_a_run_told_to_ask_nobody_takes_a_no_for_every_question(database_u
     async with running(database_url, tmp_path, [office.kit]) as agent:
         refused = await agent.run(plan=plan(GUARDED), approve="none")
         assert ([each.code for each in refused.failures], office.sent) == (["REJECTED"], [])
+        assert refused.failures[0].message.startswith("nobody has approved ")
         allowed = await agent.run(plan=plan(GUARDED), approve="all")
     assert (refused.status, allowed.status, office.sent) == ("failed", "done", ["hi"])
 

@@ -114,6 +114,8 @@ async def test_no_rule_about_approvals_answers_a_question_of_fact(database_url: 
         for mode in ("all", "none"):
             again = await agent.resume("t", approve=mode)
             assert (again.status, len(again.approvals), post.sent) == ("paused", 1, ["hi"])
+            told = again.as_json()["steps"][0]
+            assert (told["status"], told["in_doubt"]) == ("running", True)
 
 
 async def test_an_unknown_outcome_cannot_be_answered_with_other_arguments(database_url: str, tmp_path: Path) -> None:
