@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from plans.expressions import InvalidExpression, compiled
+from tools.errand import why_not_apart
 from tools.fallback_faults import fallback_faults
 from tools.rule_faults import rule_faults
 from tools.shadow_checks import faults_of_shadow
@@ -34,6 +35,8 @@ def _of_itself(tool: Tool) -> Iterator[str]:
     yield from _of_effect(tool)
     yield from _of_names(tool)
     yield from rule_faults(tool)
+    if tool.spec.isolation == "process" and (why := why_not_apart(tool.callee.function)):
+        yield f"has isolation='process', but {why}"
     yield from _of_results(tool)
 
 

@@ -1,7 +1,7 @@
 """Seventh layer: a call ends at its deadline, whatever the tool does.
 
-Async work is cancelled; work in a thread cannot be, so it is left alone. Neither is waited for, and what comes back
-late is dropped.
+Async work is cancelled, and a process is killed; work in a thread cannot be, so it is left alone. None of them is
+waited for, and what comes back late is dropped.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def _leave(call: Call, work: asyncio.Future[Outcome]) -> None:
     """Stop waiting for work that may go on; it is held until it ends, and its end is nobody's error."""
     _late.add(work)
     work.add_done_callback(_forget)
-    if call.spec.isolation == "async":
+    if call.spec.isolation != "thread":
         work.cancel()
         await asyncio.wait({work}, timeout=GRACE_S)
 

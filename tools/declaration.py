@@ -50,7 +50,7 @@ class Declaration:
             {"isolation": isolation, **self.options, "name": name, "description": self._described()},
         )
         if not faults:
-            more += _isolation_faults(spec, isolation)
+            more += _isolation_faults(spec, isolation, self.given)
         more += _probe_faults(spec, self.probe)
         tool = Tool(spec, arguments, result, callee, toolkit=self.toolkit, undo=self.undo, probe=self.probe)
         return tool, [f"tool {name!r} {fault}" for fault in faults + more]
@@ -135,9 +135,15 @@ def _probe_faults(spec: ToolSpec, probe: Probe | None) -> list[str]:
     return []
 
 
-def _isolation_faults(spec: ToolSpec, possible: str) -> list[str]:
+def _isolation_faults(spec: ToolSpec, possible: str, given: Any) -> list[str]:
+    """Whether another process could find the function is asked later, when its module is complete."""
     if spec.isolation == "process":
-        return ["has isolation='process', which is not there yet; leave it out"]
+        said = []
+        if langchain.is_base_tool(given):
+            said.append("has isolation='process', but it is a LangChain tool, an object that stays in its process")
+        if spec.effect == "transactional":
+            said.append("is transactional and has isolation='process', where the run's transaction cannot follow it")
+        return said
     if spec.isolation != possible:
         kind = "an async function, which runs on the loop" if possible == "async" else "a plain function: a thread"
         return [f"has isolation={spec.isolation!r}, but it is {kind}; leave it out"]

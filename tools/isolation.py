@@ -1,4 +1,4 @@
-"""Where a tool's function runs: async ones on the loop, the others in a bounded pool of threads of our own.
+"""Where a tool's function runs: async ones on the loop, others in a bounded pool of threads of our own, or apart.
 
 The default pool of asyncio is shared with everybody and queues without bound, so that a few hung tools would stop
 whatever else needs a thread. This one refuses when it is full, and no single tool can take more than half of it.
@@ -19,31 +19,49 @@ from typing import Any
 
 from plans.failure import ToolFailure
 from tools.callee import Callee
-from tools.context import Progress, ToolContext
+from tools.context import ToolContext
+from tools.delivery import Ended, deliver, told_on
 
 THREADS = 64
 """Most sync tools that run at once in a process; a run starts at most eight steps at once by default."""
 
-_Ended = tuple[Any, BaseException | None]
-
 
 async def run(tool: str, callee: Callee, arguments: Mapping[str, Any], ctx: ToolContext) -> Any:
-    """Make the call where it belongs and give back what it returned, awaited. Context variables are seen by it."""
+    """Make the call in this process and give back what it returned, awaited. Context variables are seen by it."""
     if callee.is_async:
         return await callee.bind(arguments, ctx)()
     if callee.context is not None:
-        ctx = replace(ctx, progress=_from_thread(asyncio.get_running_loop(), ctx.progress))
+        ctx = replace(ctx, progress=told_on(asyncio.get_running_loop(), ctx.progress))
     returned, error = await POOL.submit(tool, callee.bind(arguments, ctx))
     if error is not None:
         raise error
     return await returned if inspect.isawaitable(returned) else returned
 
 
+async def run_apart(tool: str, callee: Callee, arguments: Mapping[str, Any], ctx: ToolContext) -> Any:
+    """Make the call in a child process and give back what it returned. Whoever is cancelled while it waits leaves
+    nothing behind: this ends when the child is gone."""
+    from tools.children import CHILDREN
+    from tools.errand import errand_of
+
+    progress = told_on(asyncio.get_running_loop(), ctx.progress)
+    job = CHILDREN.submit(tool, errand_of(callee, arguments, ctx), progress)
+    try:
+        returned, error = await job.ended
+    except asyncio.CancelledError:
+        job.abandon()
+        await job.gone
+        raise
+    if error is not None:
+        raise error
+    return returned
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
     tool: str
     work: Callable[[], Any]
-    deliver: Callable[[_Ended], None]
+    deliver: Callable[[Ended], None]
 
 
 class ThreadPool:
@@ -63,12 +81,12 @@ class ThreadPool:
         with self._lock:
             return self._running.total()
 
-    def submit(self, tool: str, work: Callable[[], Any]) -> asyncio.Future[_Ended]:
+    def submit(self, tool: str, work: Callable[[], Any]) -> asyncio.Future[Ended]:
         """Start the work now, or raise ToolFailure POOL_FULL. The future gives what it returned and what it raised;
         once the future is cancelled, both are dropped."""
         loop = asyncio.get_running_loop()
-        ended: asyncio.Future[_Ended] = loop.create_future()
-        job = _Job(tool, partial(contextvars.copy_context().run, work), partial(_deliver, loop, ended))
+        ended: asyncio.Future[Ended] = loop.create_future()
+        job = _Job(tool, partial(contextvars.copy_context().run, work), partial(deliver, loop, ended))
         with self._lock:
             self._admit(tool)
             if self._threads < self._running.total():
@@ -97,23 +115,8 @@ class ThreadPool:
 POOL = ThreadPool()
 
 
-def _outcome(work: Callable[[], Any]) -> _Ended:
+def _outcome(work: Callable[[], Any]) -> Ended:
     try:
         return work(), None
     except BaseException as error:  # noqa: BLE001 (raised again where the result is awaited)
         return None, error
-
-
-def _deliver(loop: asyncio.AbstractEventLoop, future: asyncio.Future[_Ended], ended: _Ended) -> None:
-    _on_loop(loop, lambda: None if future.done() else future.set_result(ended))
-
-
-def _from_thread(loop: asyncio.AbstractEventLoop, progress: Progress) -> Progress:
-    return lambda fraction, message: _on_loop(loop, partial(progress, fraction, message))
-
-
-def _on_loop(loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
-    try:
-        loop.call_soon_threadsafe(act)
-    except RuntimeError:  # the loop has closed: whoever waited for this is gone
-        return

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from plans.failure import ToolFailure
 from tools.classify import Meaning, meaning_of
@@ -57,18 +58,40 @@ def lost(call: Call, code: str, message: str) -> CallFailure:
     return _settled(call, Meaning(code, message), message, "")
 
 
-def _failed(call: Call, error: BaseException) -> CallFailure:
+class Told(NamedTuple):
+    """What an exception says: its meaning, a sentence about this call (empty: the meaning's own), and the raw text."""
+
+    meaning: Meaning
+    message: str
+    raw: str
+
+
+class ToldApart(Exception):
+    """What was raised in another process; of the exception itself only what it says has come over."""
+
+    def __init__(self, told: Told) -> None:
+        super().__init__(told.message or told.meaning.said)
+        self.told = told
+
+
+def told_of(error: BaseException, now: float) -> Told:
+    """What this exception says, wherever it was raised. `now` is wall time."""
     error = _single(error)
+    if isinstance(error, ToldApart):
+        return error.told
     raw = raw_text(error)
     if isinstance(error, ToolFailure):
         # A tool's own word about what happened, except that a bad result is ours, about a call that did return.
         certain = error.certain if isinstance(error, BadOutput) else True
-        return _settled(call, Meaning(error.code, "", certain, error.delay_s), plain_sentence(error.message), raw)
+        return Told(Meaning(error.code, "", certain, error.delay_s), plain_sentence(error.message), raw)
     if _is_validation(error):
-        meaning = Meaning("OUTPUT_INVALID", "got an answer that is not what it expects")
-    else:
-        meaning = meaning_of(error, call.ports.clock.wall())
-    return _settled(call, meaning, f"{call.tool.name} {redacted(meaning.said)}", raw)
+        return Told(Meaning("OUTPUT_INVALID", "got an answer that is not what it expects"), "", raw)
+    return Told(meaning_of(error, now), "", raw)
+
+
+def _failed(call: Call, error: BaseException) -> CallFailure:
+    meaning, message, raw = told_of(error, call.ports.clock.wall())
+    return _settled(call, meaning, message or f"{call.tool.name} {redacted(meaning.said)}", raw)
 
 
 def _settled(call: Call, meaning: Meaning, message: str, raw: str) -> CallFailure:

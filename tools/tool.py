@@ -105,7 +105,8 @@ class Tool:
         """
         if problems := self.check_args(args):
             raise ToolFailure("INVALID_ARGS", f"{self.name}: {'; '.join(f'{at} {said}' for at, said in problems)}")
-        returned = await isolation.run(self.name, self.callee, self.arguments.typed(args), ctx)
+        run = isolation.run_apart if self.spec.isolation == "process" else isolation.run
+        returned = await run(self.name, self.callee, self.arguments.typed(args), ctx)
         refuse_flagged(self.spec, returned)
         value = self.result.stored(returned)
         refuse_empty(self.spec, value)

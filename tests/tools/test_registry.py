@@ -115,7 +115,7 @@ def test_all_faults_of_all_tools_come_at_once() -> None:
         ({"fallbacks": ["t"], "effect": "read"}, "falls back to itself"),
         ({"shadow_of": "old", "effect": "read"}, "a shadow of 'old', which is not registered"),
         ({"shadow_of": "other", "effect": "idempotent"}, "only reads can be compared"),
-        ({"isolation": "process"}, "isolation='process', which is not there yet"),
+        ({"isolation": "process"}, "isolation='process', but it is a lambda"),
         ({"isolation": "async"}, "a plain function"),
         ({"undo": print, "effect": "read"}, "nothing for undo"),
         ({"probe": lambda key: key, "effect": "read"}, "nothing for a probe"),

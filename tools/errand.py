@@ -1,0 +1,100 @@
+"""What goes to a child process for one call: a function by module and name, its arguments, and the context's values."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pickle
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from plans.failure import ToolFailure
+from tools.callee import Callee
+from tools.context import Parameters, Progress, ToolContext
+
+_STAYS = frozenset({"connection", "external", "progress"})
+"""What of a context cannot be carried: its connections, and the ear of whoever watches."""
+
+
+_CARRIED = tuple(field.name for field in fields(ToolContext) if field.name not in _STAYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One call, as it travels. `values` are its arguments and what of its context can be carried, pickled: their
+    classes may be found only where the parent looks for modules."""
+
+    module: str
+    function: str
+    takes_context: str | None
+    positional: tuple[str, ...]
+    values: bytes
+
+    def call(self, progress: Progress) -> Callable[[], Any]:
+        """In the child: the call, still to be made. Raises what importing the module raises."""
+        function = found(importlib.import_module(self.module), self.function)
+        callee = Callee(function, is_async=False, context=self.takes_context, positional=self.positional)
+        arguments, carried = pickle.loads(self.values)  # noqa: S301 (from our own parent)
+        connection = _NoConnection()
+        ctx = ToolContext(**carried, connection=connection, external=lambda _name: connection, progress=progress)
+        return callee.bind(arguments, ctx)
+
+
+def errand_of(callee: Callee, arguments: Mapping[str, Any], ctx: ToolContext) -> Errand:
+    """The call as it travels. ToolFailure TOOL_ERROR for an argument whose class only this process knows. The deadline
+    goes as it is: the monotonic clock is the machine's, the same in all its processes."""
+    carried = {name: getattr(ctx, name) for name in _CARRIED}
+    try:
+        values = pickle.dumps((dict(arguments), carried))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ToolFailure("TOOL_ERROR", f"its arguments cannot be taken to another process: {error}") from None
+    function = callee.function
+    return Errand(function.__module__, function.__qualname__, callee.context, callee.positional, values)
+
+
+def search_path() -> list[str]:
+    """Where this process looks for modules, for a child that may stand in another folder."""
+    return [entry or str(Path.cwd()) for entry in sys.path]
+
+
+def found(module: ModuleType | None, name: str) -> Any:
+    """What a module has under a dotted name; None where it has nothing there."""
+    value: Any = module
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    return value
+
+
+def why_not_apart(function: Callable[..., Any]) -> str | None:
+    """Why another process could not find this function, in words that follow "has isolation='process', but"; None if it
+    can. Asked once its module has been imported."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if inspect.ismethod(function):
+        return "it is a method of an object, which stays in its process; give a function of a module"
+    if not module or not name:
+        return f"it is a {type(function).__name__}, which has no name in a module; give a function"
+    if module == "__main__":
+        return "it is defined in the program that was started; move it into a module that can be imported"
+    if found(sys.modules.get(module), name) is not function:
+        said = "a lambda" if name.endswith("<lambda>") else "defined inside of a function" if "<" in name else "hidden"
+        return f"it is {said}: module {module} has no {name} that another process could import; define it at the top"
+    return None
+
+
+class _NoConnection:
+    """Stands where a connection would be."""
+
+    async def fetch(self, sql: str, params: Parameters = ()) -> list[dict[str, Any]]:
+        self._refuse(sql, params)
+
+    async def execute(self, sql: str, params: Parameters = ()) -> int:
+        self._refuse(sql, params)
+
+    def _refuse(self, sql: str, params: Sequence[Any] | Mapping[str, Any]) -> NoReturn:
+        raise LookupError(
+            f"a tool with isolation='process' has no connection, so it cannot run {sql!r} with {len(params)} parameters"
+        )
