@@ -537,13 +537,16 @@ SELECT value, extract(epoch FROM clock_timestamp() - stored_at)::float8 AS age_s
 FROM surestep.tool_cache WHERE key = %s AND expires_at > clock_timestamp();
 
 -- name: cache
-INSERT INTO surestep.tool_cache (key, tool, value, expires_at)
-VALUES (%s, %s, %s::jsonb, clock_timestamp() + make_interval(secs => %s))
-ON CONFLICT (key) DO UPDATE SET tool = excluded.tool, value = excluded.value,
+INSERT INTO surestep.tool_cache (key, tool, value, expires_at, run_id)
+VALUES (%s, %s, %s::jsonb, clock_timestamp() + make_interval(secs => %s), %s)
+ON CONFLICT (key) DO UPDATE SET tool = excluded.tool, value = excluded.value, run_id = excluded.run_id,
     stored_at = clock_timestamp(), expires_at = excluded.expires_at;
 
 -- name: prune_cache
-DELETE FROM surestep.tool_cache WHERE expires_at <= clock_timestamp();
+DELETE FROM surestep.tool_cache WHERE key IN (
+    SELECT key FROM surestep.tool_cache WHERE expires_at <= clock_timestamp()
+    ORDER BY expires_at LIMIT 10000 FOR UPDATE SKIP LOCKED
+);
 
 -- ---------------------------------------------------------------- failed calls
 
@@ -729,8 +732,11 @@ WITH given AS (
 ), writes AS (
     DELETE FROM checkpoint_writes w USING over WHERE w.thread_id = %(thread_id)s
 ), answers AS (
-    -- Who asked for a cached answer is not written in it.
-    DELETE FROM surestep.tool_cache USING over
+    -- Answers that a run of this thread has asked for last; of those of older versions nobody knows who has.
+    DELETE FROM surestep.tool_cache c USING over
+    WHERE c.run_id IS NULL OR c.run_id = ANY (%(run_ids)s::text[]) OR c.run_id IN (
+        SELECT t.run_id FROM surestep.tombstones t WHERE t.thread_sha256 = %(thread_sha256)s
+    )
 ), fingerprints AS (
     -- A hash of arguments can be guessed.
     DELETE FROM surestep.failed_calls USING over

@@ -182,7 +182,8 @@ CREATE TABLE surestep.tool_cache (
     tool text NOT NULL,
     value jsonb NOT NULL,
     stored_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    expires_at timestamp with time zone NOT NULL
+    expires_at timestamp with time zone NOT NULL,
+    run_id text
 );
 
 CREATE TABLE surestep.tool_changes (
@@ -306,6 +307,8 @@ CREATE INDEX runs_by_thread ON surestep.runs USING btree (thread_id, created_at)
 CREATE INDEX tombstones_by_parent ON surestep.tombstones USING btree (forked_from) WHERE (forked_from IS NOT NULL);
 
 CREATE INDEX tombstones_by_thread ON surestep.tombstones USING btree (thread_sha256, created_at);
+
+CREATE INDEX tool_cache_by_expiry ON surestep.tool_cache USING btree (expires_at);
 
 CREATE INDEX tool_changes_by_tool ON surestep.tool_changes USING btree (tool, change_id);
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from plans.values import JSON
 BREAKER_FRESH_S = 0.5
 """How long a breaker's state is taken as read: a call should not cost a round trip, nor a fault go unnoticed."""
 
+PRUNE_EVERY_S = 600.0
+"""How often a worker that stores results deletes those that have expired."""
 
 class PostgresBreakers:
     """The breakers' states, one JSON object per tool. What another worker stores is seen within half a second; what is
@@ -62,20 +65,26 @@ class PostgresBreakers:
 
 
 class PostgresCache:
-    """Results of reads by key. Ages and expiry count in the database's time."""
+    """Results of reads by key. Ages and expiry count in the database's time. Whoever stores one also deletes what has
+    expired, every ten minutes, so that nothing is left to be done apart."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._database = database
+        self._monotonic = monotonic
+        self._prune_at = -math.inf
 
     async def get(self, key: str) -> tuple[JSON, float] | None:
         """The stored value and its age in seconds; None when there is none, or it has expired."""
         found = await self._database.fetch(QUERIES["cached"], (key,))
         return (found[0]["value"], found[0]["age_s"]) if found else None
 
-    async def put(self, key: str, tool: str, value: JSON, ttl_s: float) -> None:
-        """Keep a value for `ttl_s` seconds. ValueError for one that cannot be stored."""
-        await self._database.execute(QUERIES["cache"], (key, tool, jsonb(value), ttl_s))
+    async def put(self, key: str, tool: str, value: JSON, keep_s: float, run_id: str = "") -> None:
+        """Keep a value for `keep_s` seconds, as an answer to that run. ValueError for one that cannot be stored."""
+        await self._database.execute(QUERIES["cache"], (key, tool, jsonb(value), keep_s, run_id))
+        if (now := self._monotonic()) >= self._prune_at:
+            self._prune_at = now + PRUNE_EVERY_S
+            await self.prune()
 
     async def prune(self) -> int:
-        """Delete what has expired; gives how many entries."""
+        """Delete what has expired, a bounded part of it at a time; gives how many entries."""
         return await self._database.execute(QUERIES["prune_cache"])

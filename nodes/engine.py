@@ -242,7 +242,7 @@ def _ports(database: Database, clock: Clock) -> Ports:
     return Ports(
         breakers=BreakerWindows(shared, monotonic=clock.monotonic),
         settings=PostgresSettings(database, monotonic=clock.monotonic),
-        cache=PostgresCache(database),
+        cache=PostgresCache(database, monotonic=clock.monotonic),
         clock=clock,
         failures=PostgresFailures(database, monotonic=clock.monotonic),
     )

@@ -65,9 +65,9 @@ class LocalCache:
         self._entries.move_to_end(key)
         return json.loads(text), self._now() - stored_at
 
-    async def put(self, key: str, tool: str, value: JSON, ttl_s: float) -> None:  # noqa: ARG002 (the port's signature)
-        """Keep a value for `ttl_s` seconds."""
-        self._entries[key] = (json.dumps(value), self._now(), self._now() + ttl_s)
+    async def put(self, key: str, tool: str, value: JSON, keep_s: float, run_id: str = "") -> None:  # noqa: ARG002 (the port's signature)
+        """Keep a value for `keep_s` seconds."""
+        self._entries[key] = (json.dumps(value), self._now(), self._now() + keep_s)
         self._entries.move_to_end(key)
         while len(self._entries) > self._size:
             self._entries.popitem(last=False)

@@ -16,11 +16,14 @@ from tools.tool import Tool
 @dataclass(frozen=True, slots=True)
 class Success:
     """A result. `degraded` says where it comes from when it is not the tool's own answer to this call (None: it is);
-    `elapsed_s` is the time of the whole call, waits and retries included."""
+    `elapsed_s` is the time of the whole call, waits and retries included. `called` is False where the result was there
+    already: one that was kept, `kept_s` seconds ago, or that of a call which somebody else made at the same time."""
 
     value: JSON
     degraded: str | None = None
     elapsed_s: float = 0.0
+    called: bool = True
+    kept_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,8 @@ class CacheStore(Protocol):
         """The stored value and its age in seconds, or None."""
         ...
 
-    async def put(self, key: str, tool: str, value: JSON, ttl_s: float) -> None:
-        """Keep a value for `ttl_s` seconds."""
+    async def put(self, key: str, tool: str, value: JSON, keep_s: float, run_id: str = "") -> None:
+        """Keep a value for `keep_s` seconds, for the run that has asked for it and for all others."""
         ...
 
 
