@@ -19,6 +19,7 @@ BREAKER_FRESH_S = 0.5
 PRUNE_EVERY_S = 600.0
 """How often a worker that stores results deletes those that have expired."""
 
+
 class PostgresBreakers:
     """The breakers' states, one JSON object per tool. What another worker stores is seen within half a second; what is
     stored here rests on what really stands there, because a swap compares."""
