@@ -30,7 +30,12 @@ class Flight:
 _flights: MutableMapping[asyncio.AbstractEventLoop, dict[str, Flight]] = WeakKeyDictionary()
 
 
-def key_of(tool: Tool, args: Mapping[str, JSON], ports: Ports) -> str:
+def key_of(call: Call) -> str:
+    """Names the question that a call asks."""
+    return question(call.tool, call.args, call.ports)
+
+
+def question(tool: Tool, args: Mapping[str, JSON], ports: Ports) -> str:
     """The same for the same question only: tool, its version, tenant and typed arguments. Types are those of JSON as it
     is written: 1, 1.0, true and "1" are four arguments. 1 and 1.0 may mean the same to a tool; to take them for one
     would cost a wrong answer where they do not, to take them for two costs a call."""
@@ -44,7 +49,7 @@ async def use_cache(call: Call, proceed: Proceed) -> Outcome:
     if call.spec.effect != "read":
         return await proceed(call)
     ttl_s, keep_s = call.spec.cache_ttl_s, longest_kept_s(call.spec.fallbacks)
-    key = key_of(call.tool, call.args, call.ports)
+    key = key_of(call)
     if ttl_s is not None:
         return await _shared(call, proceed, key, ttl_s, max(ttl_s, keep_s))
     return await _made(call, proceed, key, keep_s) if keep_s else await proceed(call)
@@ -54,7 +59,7 @@ async def kept_result(
     tool: Tool, args: Mapping[str, JSON], ports: Ports, *, at_most_s: float
 ) -> tuple[JSON, float] | None:
     """The last good result of this question and its age in seconds; None where none is so young."""
-    kept = await ports.cache.get(key_of(tool, args, ports))
+    kept = await ports.cache.get(question(tool, args, ports))
     return kept if kept is not None and kept[1] <= at_most_s else None
 
 

@@ -17,11 +17,6 @@ from tools.spec import Effect
 from tools.tool import Tool
 
 
-def asked(call: Call) -> str:
-    """The key of a call."""
-    return key_of(call.tool, call.args, call.ports)
-
-
 @pytest.fixture
 def tool() -> Tool:
     """A read whose results are kept for five seconds."""
@@ -37,7 +32,8 @@ async def test_a_result_is_kept_until_it_expires(tool: Tool) -> None:
     time.now += 4.9
     again = await use_cache(call, below)
     assert isinstance(again, Success)
-    assert (again.value, again.called, again.kept_s) == (1, False, pytest.approx(4.9))
+    assert (again.value, again.called) == (1, False)
+    assert again.kept_s == pytest.approx(4.9)
     time.now += 0.2
     assert await use_cache(call, below) == Success(2)
     assert len(below.calls) == 2
@@ -74,14 +70,14 @@ def test_the_key_tells_questions_apart(tool: Tool) -> None:
         a_call(tool_of(lambda **a: a, name="t", cache_ttl_s=5, version="2"), {"a": 1}),
         replace(base, ports=ports(tenant="other")),
     ]
-    assert len({asked(call) for call in (base, *others)}) == len(others) + 1
+    assert len({key_of(call) for call in (base, *others)}) == len(others) + 1
 
 
 @given(args=st.dictionaries(st.text("ab", max_size=2), st.integers() | st.text("ab", max_size=2), max_size=4))
 def test_the_order_of_arguments_does_not_matter(args: dict[str, Any]) -> None:
     """The same arguments in another order are the same question."""
     tool = tool_of(lambda **given: given, name="t", cache_ttl_s=5)
-    assert asked(a_call(tool, args)) == asked(a_call(tool, dict(reversed(args.items()))))
+    assert key_of(a_call(tool, args)) == key_of(a_call(tool, dict(reversed(args.items()))))
 
 
 async def test_a_kept_result_cannot_be_changed_by_whoever_got_it(tool: Tool) -> None:

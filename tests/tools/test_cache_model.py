@@ -84,9 +84,8 @@ async def _compared(steps: list[Ask | Wait]) -> None:
         assert values <= {known[step.question][0]} if values else True
         assert service.calls == calls
         kept = await kept_result(tool, {"q": step.question}, shared, at_most_s=KEPT_S)
-        last = known.get(step.question)
-        is_kept = last is not None and time.now - last[1] < KEPT_S
-        assert kept == ((last[0], pytest.approx(time.now - last[1])) if last is not None and is_kept else None)
+        value, at = known.get(step.question, (None, -KEPT_S))
+        assert kept == ((value, time.now - at) if time.now - at < KEPT_S else None)
 
 
 async def _asked(tool: Tool, shared: Ports, service: Service, step: Ask, time: Time) -> list[Outcome]:
@@ -128,7 +127,9 @@ async def test_a_read_without_a_time_of_its_own_is_kept_for_its_fallback_and_ask
     tool, below = tool_of(lambda: 1, name="t", fallbacks=[{"cached": 60}]), Scripted([Success(1), Success(2)])
     call = a_call(tool)
     assert [await use_cache(call, below) for _ in range(2)] == [Success(1), Success(2)]
-    assert await kept_result(tool, {}, call.ports, at_most_s=60) == (2, pytest.approx(0, abs=1))
+    kept = await kept_result(tool, {}, call.ports, at_most_s=60)
+    assert kept is not None
+    assert kept[0] == 2
     assert await kept_result(tool, {}, call.ports, at_most_s=-1) is None
 
 
