@@ -8,6 +8,7 @@ from graph.settings import Settings
 from nodes.templates import Template, load_templates
 from tools.http.toolkit import http_toolkit
 from tools.loading import load_toolkit
+from tools.mcp import McpToolkit
 from tools.registry import Registry, Toolkit, combine
 
 BUILT_IN = ("tools.tabular:tabular", "tools.orders:orders")
@@ -24,7 +25,7 @@ def registry_from(
         registry = Registry.of(*toolkits)
         return registry, registry.notices
     own = [load_toolkit(reference) for reference in dict.fromkeys(settings.toolkits)]
-    return combine(built_in(settings), own)
+    return combine(built_in(settings), [*own, *outside(settings)])
 
 
 def built_in(settings: Settings) -> list[Toolkit]:
@@ -36,6 +37,11 @@ def built_in(settings: Settings) -> list[Toolkit]:
         certificates=settings.http_certificates,
     )
     return [*(load_toolkit(reference) for reference in BUILT_IN), http]
+
+
+def outside(settings: Settings) -> list[Toolkit]:
+    """The toolkits that the settings file describes; their tools are found when a registry is made."""
+    return [McpToolkit(name, server) for name, server in settings.mcp.items()]
 
 
 def templates_from(settings: Settings) -> Sequence[Template]:

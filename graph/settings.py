@@ -6,22 +6,27 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from checkpoints.location import DEFAULT_FOLDER, SETTINGS_FILE, read_file, read_values
 from checkpoints.runs import Durability
+from graph.variables import filled
 from plans.errors import ConfigurationError
 from plans.wording import kind_of, nearest
 from tools.http.hosts import patterns, private_addresses
 from tools.http.toolkit import MOST_BYTES
+from tools.mcp.config import Server
 
 UNPREFIXED = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
 """Settings that have a name of their own in the environment: the one every OpenAI client reads."""
 CONNECTION_PREFIX = "SURESTEP_CONNECTION_"
-SECRET = frozenset({"api_key", "database_url", "artifacts_url", "archive_url", "connections"})
+SECRET = frozenset({"api_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp"})
 """Settings whose value is never repeated in a message."""
+TABLES = ("mcp",)
+"""Settings that are tables of toolkits: only in the file, and with `${NAME}` for variables of the environment."""
+ToolkitName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")]
 
 
 class Settings(BaseModel):
@@ -34,7 +39,8 @@ class Settings(BaseModel):
     or "sync" also between nodes, for those who look into a thread's history. `input_root` is where clients of a server
     may name files. `http_hosts` are those that the tool `http` may read from, `http_private_hosts` those whose
     addresses need not be public (name=address), for it and for toolkits made from documents; both comma-separated in
-    the environment. `http_certificates` is a file of authorities beside the usual ones.
+    the environment. `http_certificates` is a file of authorities beside the usual ones. `mcp` are toolkits of
+    MCP servers, by name.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,6 +67,7 @@ class Settings(BaseModel):
     http_private_hosts: tuple[str, ...] = ()
     http_max_bytes: int = Field(default=MOST_BYTES, ge=1_024, le=100_000_000)
     http_certificates: Path | None = None
+    mcp: dict[ToolkitName, Server] = Field(default_factory=dict, repr=False)
 
     @field_validator("toolkits", "http_hosts", "http_private_hosts", mode="before")
     @classmethod
@@ -102,6 +109,7 @@ class Settings(BaseModel):
         _refuse_unknown(read_file(file), f"in {file or SETTINGS_FILE}")
         _refuse_unknown(overrides, "in the call")
         said = read_values(tuple(cls.model_fields), file, environment)
+        said |= {name: filled(said[name], name, environment, str(file or SETTINGS_FILE)) for name in TABLES if name in said}
         for name, variable in UNPREFIXED.items():
             if environment.get(variable):
                 said[name] = environment[variable]
@@ -121,7 +129,7 @@ def variable_of(name: str) -> str:
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str | None]:
     """Variables that look like ours and say nothing, each with the one that was probably meant."""
-    known = {variable_of(name) for name in Settings.model_fields if name != "connections"}
+    known = {variable_of(name) for name in Settings.model_fields if name not in ("connections", *TABLES)}
     strange = [
         name
         for name in environment

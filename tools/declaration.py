@@ -46,7 +46,7 @@ class Declaration:
             faults.append(str(error))
             callee, arguments, result = _NOT_CALLABLE
         isolation = "async" if callee.is_async else "thread"
-        spec, more = _spec(
+        spec, more = spec_of(
             {"isolation": isolation, **self.options, "name": name, "description": self._described()},
         )
         if not faults:
@@ -98,7 +98,7 @@ def _never(**_arguments: Any) -> None:
 _NOT_CALLABLE: tuple[Callee, Arguments, Result] = (Callee(_never, is_async=False), of_model(_UnreadArguments), Result())
 
 
-def _spec(declared: dict[str, Any]) -> tuple[ToolSpec, list[str]]:
+def spec_of(declared: dict[str, Any]) -> tuple[ToolSpec, list[str]]:
     """The spec and its faults; what is at fault is replaced by its default, so that the rest can be judged too."""
     try:
         return ToolSpec(**declared), []

@@ -35,6 +35,10 @@ class OutsideToolkit(Toolkit, ABC):
         self.found = False
         self._holders: Counter[asyncio.AbstractEventLoop] = Counter()
 
+    def prepare(self) -> None:
+        """Load what the search and the calls need: called before any search, on no event loop. Raises
+        ConfigurationError where it is not installed."""
+
     @abstractmethod
     async def find(self) -> None:
         """Declare the tools, by `add` or into `tools`. Called on an event loop that ends with the search, at each
@@ -94,6 +98,8 @@ def gather(toolkits: Sequence[OutsideToolkit]) -> None:
     waiting = [toolkit for toolkit in toolkits if not toolkit.found]
     if not waiting:
         return
+    for toolkit in waiting:
+        toolkit.prepare()
     search = _Search([toolkit.gather() for toolkit in waiting])
     search.start()
     try:

@@ -1,0 +1,62 @@
+"""Results described by a JSON schema, as MCP servers and OpenAPI documents give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from plans.values import JSON
+from tools.output import BadOutput, Result, plain
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+_MOST = 5
+
+
+class SchemaResult(Result):
+    """A result that has to fit a JSON schema; nothing that the schema points to is fetched."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.schema = dict(schema)
+
+    def fault(self) -> str | None:
+        """What is wrong with the schema itself, if anything."""
+        from jsonschema import SchemaError
+
+        try:
+            self._validator.check_schema(self.schema or {})
+        except SchemaError as error:
+            return f"it is no JSON schema: {error.message[:200]} at {error.json_path}"
+        return None
+
+    def _as_json(self, returned: Any) -> JSON:
+        from referencing.exceptions import Unresolvable
+
+        value = plain(returned)
+        try:
+            found = [f"{error.json_path}: {_told(error)}" for error in self._validator.iter_errors(value)]
+        except Unresolvable:
+            raise BadOutput("OUTPUT_INVALID", "the tool's result schema refers to what it does not hold") from None
+        if found:
+            more = f" (and {len(found) - _MOST} more)" if len(found) > _MOST else ""
+            raise BadOutput(
+                "OUTPUT_INVALID", f"the tool's result is not what it declares: {'; '.join(found[:_MOST])}{more}"
+            )
+        return value
+
+    @cached_property
+    def _validator(self) -> Validator:
+        from jsonschema.validators import Draft202012Validator, validator_for
+        from referencing import Registry
+
+        schema = self.schema or {}
+        return validator_for(schema, default=Draft202012Validator)(schema, registry=Registry())
+
+
+def _told(error: Any) -> str:
+    """What a value should be, without the value, which may be private."""
+    rule = error.validator_value
+    return f"{error.validator} {rule!r}" if isinstance(rule, str | int | float) else f"does not meet {error.validator}"

@@ -1,0 +1,122 @@
+"""How an MCP server is reached and what of it may be used, as `mcp_toolkit` and the settings file say it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from plans.wording import nearest
+from tools.spec import Seconds, ToolSpec
+
+Policy = Mapping[str, Any]
+
+CALL_S = 15.0
+"""How long a call of a server's tool may take unless configuration says otherwise: the customary time of an external
+API."""
+_OURS = frozenset({"isolation", "to_configure"})
+"""Fields of a spec that follow from what a tool is, so that nobody sets them."""
+MCP_ONLY = frozenset({"errors_are_certain"})
+"""What can be said of a server's tool beside the fields of a spec."""
+
+
+class Server(BaseModel):
+    """One MCP server: a `command` that is started here and spoken to by its standard streams, or a `url` (streamable
+    HTTP).
+
+    `env` comes on top of the little that a child is given (PATH, HOME and the like); nothing of ours is passed on.
+    `only` and `without` choose among the tools by the names that the server gives them. `prefix` begins their names
+    here (None: the toolkit's name and `_`). `tools` says by the server's name what a ToolSpec declares, `every` the
+    same for all of them; `name`, `description` and `version` may be said there too. The server's annotations can only
+    make a tool stricter, unless `trust_annotations`; `ignore_annotations` reads none. `errors_are_certain`, said like a
+    field of a spec, promises that a tool which reports an error has not acted. All times are seconds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: tuple[str, ...] | None = Field(None, min_length=1)
+    env: dict[str, str] = Field(default_factory=dict, repr=False)
+    cwd: Path | None = None
+    url: str | None = Field(None, repr=False)
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    prefix: str | None = Field(None, pattern=r"^[A-Za-z0-9_-]{0,40}$")
+    only: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+    every: dict[str, Any] = Field(default_factory=dict)
+    tools: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    trust_annotations: bool = False
+    ignore_annotations: bool = False
+    start_timeout_s: Seconds = 10.0
+
+    @field_validator("command", mode="before")
+    @classmethod
+    def _in_words(cls, value: Any) -> Any:
+        """A command may be one text, split as a shell does; no shell runs it."""
+        return tuple(shlex.split(value)) if isinstance(value, str) else value
+
+    @field_validator("every")
+    @classmethod
+    def _known_fields(cls, value: dict[str, Any]) -> dict[str, Any]:
+        _refuse_unknown(value, _OURS | {"name", "description", "version"})
+        return value
+
+    @field_validator("tools")
+    @classmethod
+    def _known_fields_of_tools(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for policy in value.values():
+            _refuse_unknown(policy, _OURS)
+        return value
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("an MCP server has either a command or a url")
+        if self.url is not None and (self.env or self.cwd):
+            raise ValueError("env and cwd are for a server with a command; one with a url has headers")
+        if self.command is not None and self.headers:
+            raise ValueError("headers are for a server with a url; one with a command has env")
+        if self.url is not None and not _reachable(self.url):
+            raise ValueError("the url of an MCP server begins with http:// or https:// and names a host")
+        if self.trust_annotations and self.ignore_annotations:
+            raise ValueError("trust_annotations and ignore_annotations contradict each other")
+        return self
+
+    @property
+    def shown(self) -> str:
+        """How to name the server to people: the program, or the URL without what may be secret in it."""
+        if self.command is not None:
+            return Path(self.command[0]).name
+        parts = urlsplit(self.url or "")
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{parts.hostname}{port}{parts.path}"
+
+    @property
+    def secrets(self) -> list[str]:
+        """Texts that must not be repeated, the longest first."""
+        parts = urlsplit(self.url or "")
+        words = [word for each in self.headers.values() for word in each.split()]
+        found = [*self.env.values(), *self.headers.values(), *words]
+        found += [parts.query, parts.password or "", parts.username or ""]
+        return sorted({each for each in found if len(each) >= _LEAST_SECRET}, key=len, reverse=True)
+
+
+_LEAST_SECRET = 6
+"""Shorter texts are left where they are: they are no secrets, and would blank out half of a message."""
+
+
+def _reachable(url: str) -> bool:
+    parts = urlsplit(url)
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _refuse_unknown(policy: Policy, refused: frozenset[str]) -> None:
+    known = [name for name in (*ToolSpec.model_fields, *MCP_ONLY) if name not in refused]
+    for name in policy:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean {close!r}?" if close else f"known: {', '.join(known)}"
+            raise ValueError(f"a tool has no setting {name!r} here; {hint}")
