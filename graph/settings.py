@@ -109,7 +109,9 @@ class Settings(BaseModel):
         _refuse_unknown(read_file(file), f"in {file or SETTINGS_FILE}")
         _refuse_unknown(overrides, "in the call")
         said = read_values(tuple(cls.model_fields), file, environment)
-        said |= {name: filled(said[name], name, environment, str(file or SETTINGS_FILE)) for name in TABLES if name in said}
+        said |= {
+            name: filled(said[name], name, environment, str(file or SETTINGS_FILE)) for name in TABLES if name in said
+        }
         for name, variable in UNPREFIXED.items():
             if environment.get(variable):
                 said[name] = environment[variable]

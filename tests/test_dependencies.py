@@ -15,6 +15,7 @@ import surestep
 ROOT = Path(__file__).resolve().parent.parent
 OURS = {*surestep.PACKAGES, "surestep"}
 FILES = [ROOT / "surestep.py", *(file for name in surestep.PACKAGES for file in (ROOT / name).rglob("*.py"))]
+FOR_USERS = ("mcp", "s3")
 # Released and pinned together with what is declared.
 PART_OF = {"psycopg_pool": "psycopg", "pydantic_core": "pydantic"}
 
@@ -25,9 +26,10 @@ def normal(name: str) -> str:
 
 
 def declared() -> set[str]:
-    """The distributions that pyproject.toml asks for at run time."""
+    """The distributions that pyproject.toml asks for at run time, by itself or in an extra for users."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return {normal(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in project["dependencies"]}
+    extras = [line for name, lines in project["optional-dependencies"].items() if name in FOR_USERS for line in lines]
+    return {normal(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in [*project["dependencies"], *extras]}
 
 
 def imported(source: str) -> Iterator[str]:

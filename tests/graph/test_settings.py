@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graph.settings import Settings, unknown_variables, variable_of
+from graph.settings import TABLES, Settings, unknown_variables, variable_of
 from plans.errors import ConfigurationError
 
 
@@ -86,7 +86,7 @@ def test_every_setting_has_a_variable() -> None:
         "http_private_hosts": "in.example.com=10.0.0.5", "http_max_bytes": "4096", "http_certificates": "c.pem",
     }  # fmt: skip
     settings = Settings.load(environment={variable_of(name): value for name, value in values.items()})
-    assert set(values) == set(Settings.model_fields) - {"connections"}
+    assert set(values) == set(Settings.model_fields) - {"connections", *TABLES}
     assert all(getattr(settings, name) != field.default or name == "connections" for name, field in Settings.model_fields.items())  # fmt: skip  # noqa: E501
     assert variable_of("base_url") == "OPENAI_BASE_URL"
 

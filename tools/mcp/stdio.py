@@ -16,15 +16,16 @@ KEPT_WORDS = 8_000
 """How many bytes of a child's stderr are kept, the last ones."""
 
 
-class Words(asyncio.Protocol):
+class Words:
     """What the child writes to stderr, of which only the end is kept."""
 
     def __init__(self) -> None:
         self._kept = b""
 
-    def data_received(self, data: bytes) -> None:
-        """Some of it."""
-        self._kept = (self._kept + data)[-KEPT_WORDS:]
+    async def listen(self, stream: asyncio.StreamReader) -> None:
+        """Take all of it, so that the child never waits for us."""
+        while heard := await stream.read(65_536):
+            self._kept = (self._kept + heard)[-KEPT_WORDS:]
 
     @property
     def last(self) -> str:
@@ -43,7 +44,11 @@ async def child(server: Server, words: Words) -> AsyncIterator[Any]:
         command=program, args=arguments, env=server.env, cwd=server.cwd, encoding_error_handler="replace"
     )
     heard, written = os.pipe()
-    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: words, os.fdopen(heard, "rb", 0))
+    stream = asyncio.StreamReader()
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(heard, "rb", 0)
+    )
+    listening = asyncio.create_task(words.listen(stream))
     try:
         with os.fdopen(written, "w") as errors:
             async with stdio_client(parameters, errlog=errors) as streams:
@@ -51,3 +56,4 @@ async def child(server: Server, words: Words) -> AsyncIterator[Any]:
                 yield streams
     finally:
         pipe.close()
+        listening.cancel()

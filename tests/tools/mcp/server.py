@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -86,7 +85,8 @@ def picture() -> Image:
 @server.tool()
 def surroundings() -> dict[str, str]:
     """The environment of this process."""
-    print("seen on stderr", os.environ.get("TOKEN"), file=sys.stderr, flush=True)
+    sys.stderr.write(f"seen on stderr {os.environ.get('TOKEN')}\n")
+    sys.stderr.flush()
     return dict(os.environ)
 
 
