@@ -582,6 +582,75 @@ UPDATE surestep.failed_calls
 SET failed_at = '{}', changed_at = clock_timestamp(), expires_at = clock_timestamp() + make_interval(secs => %(seen_s)s)
 WHERE (key = %(key)s::text OR tool = %(tool)s::text) AND failed_at <> '{}';
 
+-- ---------------------------------------------------------------- slots of tools
+
+-- name: lock_tool_slots
+-- Who takes slots of a tool takes them one after the other; a lock waits for no disk, and neither does what it guards: a
+-- server that crashes forgets the slots of its last half second.
+SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(728313, hashtext(%(tool)s::text));
+
+-- name: take_slot
+-- Under that lock. Those that wait have places too, by when they first asked: a slot or a start that is free is for the
+-- first of them. Of the starts that a rate looks at it is the n-th last that says when there may be another one.
+WITH moment AS MATERIALIZED (
+    SELECT clock_timestamp() AS now
+), mine AS MATERIALIZED (
+    SELECT taken, asked_at FROM surestep.tool_slots WHERE slot = %(slot)s
+), live AS MATERIALIZED (
+    SELECT count(*) FILTER (WHERE s.taken) AS taken,
+        count(*) FILTER (
+            WHERE NOT s.taken AND (s.asked_at, s.slot) < (coalesce((SELECT asked_at FROM mine), m.now), %(slot)s::text)
+        ) AS ahead,
+        array_agg(DISTINCT s.worker) FILTER (WHERE s.taken) AS holders
+    FROM surestep.tool_slots s, moment m
+    WHERE s.tool = %(tool)s AND s.slot <> %(slot)s AND s.expires_at > m.now
+), judged AS MATERIALIZED (
+    SELECT m.now, l.taken, l.ahead, l.holders, greatest(0, coalesce(extract(epoch FROM (
+        SELECT at FROM surestep.tool_starts WHERE tool = %(tool)s ORDER BY at DESC
+        OFFSET (SELECT %(calls)s::bigint - 1 - ahead %% %(calls)s::bigint FROM live) LIMIT 1
+    ) - m.now) + %(per_s)s::float8, 0)) + coalesce(l.ahead / %(calls)s::bigint, 0) * %(per_s)s::float8 AS rate_wait_s
+    FROM moment m, live l
+), said AS MATERIALIZED (
+    SELECT j.*, coalesce((SELECT taken FROM mine), false) OR (
+        (%(most)s::bigint IS NULL OR j.taken + j.ahead < %(most)s::bigint) AND j.rate_wait_s <= 0
+    ) AS granted
+    FROM judged j
+), forgotten AS (
+    DELETE FROM surestep.tool_slots WHERE slot = ANY (ARRAY(
+        SELECT s.slot FROM surestep.tool_slots s, moment m
+        WHERE s.tool = %(tool)s AND s.slot <> %(slot)s AND s.expires_at <= m.now FOR UPDATE OF s SKIP LOCKED
+    ))
+), past AS (
+    DELETE FROM surestep.tool_starts t USING said
+    WHERE said.granted AND t.tool = %(tool)s AND t.at <= said.now - make_interval(secs => %(per_s)s)
+), started AS (
+    INSERT INTO surestep.tool_starts (tool, slot, at)
+    SELECT %(tool)s, %(slot)s, now FROM said
+    WHERE granted AND %(calls)s::bigint IS NOT NULL AND NOT EXISTS (SELECT FROM mine WHERE taken)
+), kept AS (
+    INSERT INTO surestep.tool_slots (slot, tool, worker, taken, asked_at, expires_at)
+    SELECT %(slot)s, %(tool)s, %(worker)s, granted, now,
+        now + make_interval(secs => CASE WHEN granted THEN %(hold_s)s::float8 ELSE %(waiting_s)s::float8 END)
+    FROM said
+    ON CONFLICT (slot) DO UPDATE SET taken = excluded.taken, expires_at = excluded.expires_at
+)
+SELECT granted, rate_wait_s::float8 AS rate_wait_s, ahead, holders FROM said;
+
+-- name: give_slots_back
+DELETE FROM surestep.tool_slots WHERE slot = ANY (%(slots)s::text[]);
+
+-- name: renew_slots
+-- One that had expired is held again: its call still goes on.
+INSERT INTO surestep.tool_slots (slot, tool, worker, taken, asked_at, expires_at)
+SELECT slot, tool, %(worker)s, true, clock_timestamp(), clock_timestamp() + make_interval(secs => %(hold_s)s)
+FROM unnest(%(slots)s::text[], %(tools)s::text[]) AS g (slot, tool)
+ON CONFLICT (slot) DO UPDATE SET expires_at = excluded.expires_at;
+
+-- name: free_slots_of_the_dead
+DELETE FROM surestep.tool_slots WHERE slot = ANY (ARRAY(
+    SELECT slot FROM surestep.tool_slots WHERE worker = ANY (%(workers)s::text[]) FOR UPDATE SKIP LOCKED
+));
+
 -- Toolkits' own tables
 
 -- name: toolkit_schemas

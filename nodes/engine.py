@@ -25,6 +25,7 @@ from checkpoints.leases import LEASE_S, Leases
 from checkpoints.runs import Durability, RunRecord, Runs
 from checkpoints.tombstones import Tombstones
 from checkpoints.tool_settings import PostgresSettings
+from checkpoints.tool_slots import PostgresSlots
 from checkpoints.tool_stores import PostgresBreakers, PostgresCache
 from checkpoints.toolkit_schemas import apply_schemas
 from checkpoints.workers import name_of_worker, present
@@ -204,9 +205,10 @@ async def open_engine(
         database = await stack.enter_async_context(_database(options))
         await apply_schemas(database, {kit.name: kit.schema_sql for kit in registry.toolkits if kit.schema_sql})
         clock = clock or Clock()
-        ports = _ports(database, clock)
         artifacts = ArtifactStore(database, options.artifacts_url or str(options.folder / "artifacts"))
         worker = stack.enter_context(present(await asyncio.to_thread(name_of_worker)))
+        slots = await stack.enter_async_context(PostgresSlots(database, worker, monotonic=clock.monotonic))
+        ports = _ports(database, clock, slots)
         engine = Engine(
             options=options,
             database=database,
@@ -236,7 +238,7 @@ async def open_engine(
                 await model.aclose()
 
 
-def _ports(database: Database, clock: Clock) -> Ports:
+def _ports(database: Database, clock: Clock, slots: PostgresSlots) -> Ports:
     """What tools share with the calls of all workers."""
     shared = PostgresBreakers(database, monotonic=clock.monotonic)
     return Ports(
@@ -245,6 +247,7 @@ def _ports(database: Database, clock: Clock) -> Ports:
         cache=PostgresCache(database, monotonic=clock.monotonic),
         clock=clock,
         failures=PostgresFailures(database, monotonic=clock.monotonic),
+        slots=slots,
     )
 
 
