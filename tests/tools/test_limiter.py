@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.simulation.timeline import simulated
 from tests.tools.calls import Scripted, Time, a_call, code_of, failed, tool_of
+from tests.tools.limited import NEVER, PER_S, Ask, Story, stories
 from tools.limiter import limit
 from tools.outcome import Call, CallFailure, Outcome, Success
+from tools.ports import Clock
 
 
 class Counted:
@@ -158,3 +162,86 @@ async def test_no_time_left_means_no_waiting(seconds: float) -> None:
 
     await limit(a_call(tool), goes_on)
     assert code_of(await limit(a_call(tool, seconds=seconds), Scripted([Success(1)]))) == "POOL_FULL"
+
+
+FEW = st.sampled_from([1, 2, 3])
+
+
+@given(asks=stories(FEW, st.none() | st.just(2)))
+def test_limits_that_change_are_followed_by_one_count(asks: list[Ask]) -> None:
+    """Whatever calls come, fail, raise, hang on or are cancelled: none starts while as many run as the newest limit
+    allows (limits do not add up), all that is neither cancelled nor broken runs, and nothing is held in the end."""
+    story = Story.of(asks)
+    assert all(start.most is not None and start.running <= start.most for start in story.starts)
+    sound = [n for n, ask in enumerate(asks) if ask.cancelled_after == NEVER]
+    assert {start.number for start in story.starts} >= set(sound)
+    assert (story.running, story.refusals) == (0, [])
+    after = Story.of([*asks, *[Ask(at=100.0, lasts=1.0, most=2), Ask(most=2, lasts=1.0), Ask(most=2, lasts=1.0)]])
+    assert [start.running for start in after.starts[-3:]] in ([1, 2, 1], [1, 2, 2])
+
+
+@given(asks=stories(st.just(2), st.just(3)))
+def test_no_window_holds_more_starts_than_the_rate_whatever_happens(asks: list[Ask]) -> None:
+    """With calls that work, fail, raise, hang on and are cancelled: of any four starts the last comes two seconds after
+    the first at the earliest, and they start in the order in which they came."""
+    story = Story.of(asks)
+    times = [start.at for start in story.starts]
+    assert all(later - earlier >= PER_S - 1e-9 for earlier, later in zip(times, times[3:], strict=False))
+    assert [start.number for start in story.starts] == sorted(start.number for start in story.starts)
+
+
+@given(most=st.integers(1, 4), lasts=st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=4, max_size=20))
+def test_with_enough_work_the_limit_is_reached_and_never_left(most: int, lasts: list[float]) -> None:
+    """No slot stands empty while somebody waits: as many run as may, and the next starts when one ends."""
+    story = Story.of([Ask(lasts=seconds, most=most) for seconds in lasts])
+    assert max(start.running for start in story.starts) == most
+    free = [0.0] * most
+    for start, seconds in zip(story.starts, lasts, strict=True):
+        free.sort()
+        assert start.at == pytest.approx(free[0])
+        free[0] += seconds
+
+
+def test_a_limit_that_grows_lets_those_start_that_wait_and_one_that_shrinks_waits() -> None:
+    """4, then 2, then 6 at once: after the change to 2 nobody starts before there is room, after 6 as many as may."""
+    asks = [Ask(lasts=10.0, most=4)] * 6 + [Ask(1.0, 10.0, most=2), Ask(1.0, 10.0, most=6)]
+    story = Story.of(asks)
+    assert [(start.at, start.running) for start in story.starts[:6]] == [(0, 1), (0, 2), (0, 3), (0, 4), (2, 5), (2, 6)]
+    story = Story.of(asks[:7])
+    assert [(start.at, start.running) for start in story.starts[4:]] == [(10, 1), (10, 2), (20, 1)]
+
+
+def test_an_older_view_of_the_limits_does_not_come_back() -> None:
+    """A call that began before a change and is tried again after it does not undo the change."""
+
+    async def most_of_five() -> int:
+        below, clock = Counted(), Clock(monotonic=asyncio.get_running_loop().time)
+        old, new = (tool_of(lambda: 1, name="t", concurrency=most) for most in (4, 1))
+        calls = [replace(a_call(new, clock=clock), asked_at=2.0)]
+        calls += [replace(a_call(old, clock=clock), asked_at=1.0) for _ in range(4)]
+        await asyncio.gather(*(limit(call, below) for call in calls))
+        return below.most
+
+    assert simulated(most_of_five()) == 1
+
+
+@given(waiting=st.integers(1, 6), calls=st.integers(1, 3))
+def test_who_could_not_start_in_time_is_told_at_once_when_to_come_back(waiting: int, calls: int) -> None:
+    """Behind others who wait for the rate, the delay counts their turns too, and nobody who is refused takes one."""
+    story = Story.of([Ask(calls=calls)] * (calls * (waiting + 1) + 1), seconds=PER_S * waiting + 0.5)
+    assert len(story.starts) == calls * (waiting + 1)
+    assert [refusal.failure.code for refusal in story.refusals] == ["RATE_LIMITED"]
+    assert story.refusals[0].failure.delay_s == PER_S * (waiting + 1)
+    assert story.outcomes.index(story.refusals[0]) <= calls
+
+
+def test_a_waiting_call_that_is_cancelled_gives_its_turn_to_the_next() -> None:
+    """The turn of a call that gave up is used by the one behind it, not lost."""
+    story = Story.of([Ask(calls=1), Ask(calls=1, cancelled_after=0.3), Ask(calls=1)])
+    assert [start.at for start in story.starts] == [0.0, PER_S]
+
+
+def test_a_limit_that_is_taken_away_lets_all_go() -> None:
+    """Those who wait start as soon as a call comes for which there is no limit any more."""
+    story = Story.of([Ask(lasts=9.0, most=1)] * 3 + [Ask(at=1.0)])
+    assert [start.at for start in story.starts] == [0.0, 1.0, 1.0, 1.0]
