@@ -72,6 +72,19 @@ async def migrate(conn_url: str) -> list[str]:
         raise unreachable(conn_url, error) from error
 
 
+async def lacking(conn_url: str, *, connect_timeout: int) -> list[str]:
+    """What the database at `conn_url` lacks, as `migrate` would run it; nothing is changed. Raises DatabaseUnavailable
+    where it is not reached within `connect_timeout` seconds, and VersionTooNew."""
+    import psycopg
+
+    ours, langgraph = await asyncio.to_thread(lambda: (our_migrations(), _langgraph()))
+    try:
+        async with _connection(conn_url, connect_timeout=connect_timeout) as connection:
+            return _missing(ours, langgraph, await _applied(connection))
+    except psycopg.OperationalError as error:
+        raise unreachable(conn_url, error) from error
+
+
 async def _migrate(connection: AsyncConnection[Any], ours: Sequence[Migration], langgraph: str) -> list[str]:
     ran = _missing(ours, langgraph, await _applied(connection))  # again: another process may have been faster
     for migration in ours:
@@ -119,12 +132,11 @@ async def _langgraph_tables(connection: AsyncConnection[Any]) -> None:
 
 
 @asynccontextmanager
-async def _connection(url: str) -> AsyncIterator[AsyncConnection[Any]]:
+async def _connection(url: str, **more: Any) -> AsyncIterator[AsyncConnection[Any]]:
     import psycopg
 
-    async with await psycopg.AsyncConnection.connect(
-        url, **connection_options(url, prepare_threshold=None, application_name="surestep migrate")
-    ) as connection:
+    options = connection_options(url, prepare_threshold=None, application_name="surestep migrate") | more
+    async with await psycopg.AsyncConnection.connect(url, **options) as connection:
         yield connection
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from checkpoints.archive import ArchiveReport
     from checkpoints.erasure import ErasureReport
     from checkpoints.runs import RunRecord
+    from graph.tool_settings import ToolSettings
     from nodes.state import AgentInput, AgentOutput, AgentState, Context
 
 ApproveMode = Literal["ask", "all", "none"]
@@ -214,6 +215,13 @@ class Agent:
         if record.archived is not None:
             return await self.engine.archives.artifact(record.archived, output_ref)
         return await self.engine.artifacts.get(record.run_id, output_ref)
+
+    @property
+    def tools(self) -> ToolSettings:
+        """The tools' settings, which can be changed while runs go on."""
+        from graph.tool_settings import ToolSettings
+
+        return ToolSettings(self.engine.registry, self.engine.database, ports=self.engine.ports)
 
     async def archive(
         self,

@@ -120,7 +120,7 @@ async def break_circuit(call: Call, proceed: Proceed) -> Outcome:
 async def open_tools(tools: Mapping[str, Tool], ports: Ports) -> frozenset[str]:
     """The tools that would be refused now, which a planner should not count on."""
     now = ports.clock.wall()
-    states = {name: _read(stored) for name, stored in (await ports.breakers.load_all()).items() if name in tools}
+    states = {name: state_of(stored) for name, stored in (await ports.breakers.load_all()).items() if name in tools}
     return frozenset(
         name
         for name, state in states.items()
@@ -132,13 +132,13 @@ async def _change(store: BreakerStore, tool: str, change: Callable[[BreakerState
     """Change what is shared, again from the start whenever somebody else was faster. Gives the new state."""
     while True:
         stored = await store.load(tool)
-        before = _read(stored)
+        before = state_of(stored)
         after = change(before)
         if after == before or await store.swap(tool, stored, after.model_dump(mode="json")):
             return after
 
 
-def _read(stored: dict[str, JSON] | None) -> BreakerState:
+def state_of(stored: dict[str, JSON] | None) -> BreakerState:
     """The stored state; a closed breaker where there is none, or one that another version wrote."""
     try:
         return BreakerState.model_validate(stored or {})

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationError
 
-from plans.values import JSON
+from plans.values import JSON, dotted, unclean
 from plans.wording import nearest
 from tools.checks import faults_alone
 from tools.ports import SettingsStore
-from tools.spec import BreakerPolicy, RateLimit, Repeats, Retry
+from tools.spec import BreakerPolicy, RateLimit, Repeats, Retry, ToolSpec
 from tools.tool import Tool
 
 GROUPS: Mapping[str, type[BaseModel]] = {
@@ -82,14 +82,18 @@ def _sound(tool: Tool, flat: Flat) -> tuple[Flat, dict[str, str]]:
 
 def faults_in(tool: Tool, flat: Flat) -> list[str]:
     """Everything that is wrong with these changes of this tool, in plain words."""
-    faults = [fault for name in flat if (fault := fault_of_name(name))]
-    known = {name: value for name, value in flat.items() if fault_of_name(name) is None}
+    unstorable = {str(path[0]): f"{dotted(path)} {why}" for path, why in unclean(flat) if path}
+    faults = [fault for name in flat if (fault := unstorable.get(name) or fault_of_name(name))]
+    known = {name: v for name, v in flat.items() if name not in unstorable and fault_of_name(name) is None}
     if not isinstance(known.pop("enabled", True), bool):
         faults.append(f"enabled={flat['enabled']!r}: should be true or false")
     try:
         changed = _changed(tool, known)
     except ValidationError as error:
-        return faults + [_sentence(problem) for problem in error.errors(include_url=False)]
+        problems = error.errors(include_url=False)
+        wrong = {problem["loc"][0] for problem in problems}
+        rest = {name: value for name, value in known.items() if name.partition(".")[0] not in wrong}
+        return faults + [_sentence(problem) for problem in problems] + faults_in(tool, rest)
     before = faults_alone(tool)
     return faults + [f"{tool.name} {fault}" for fault in faults_alone(changed) if fault not in before]
 
@@ -105,11 +109,15 @@ def fault_of_name(name: str) -> str | None:
 
 
 def setting_names() -> tuple[str, ...]:
-    """The settings as people name them; a group's own name stands for all of it, as in `repeats=null`."""
+    """The settings as people name them. Of a group that a tool can be without its own name is one too, so that
+    `rate_limit=null` takes it away."""
     names: list[str] = []
     for name in CHANGEABLE:
-        names += [f"{name}.{part}" for part in GROUPS[name].model_fields] if name in GROUPS else [name]
-    return (*names, "rate_limit", "repeats")
+        if name in GROUPS:
+            names += [f"{name}.{part}" for part in GROUPS[name].model_fields]
+        if name not in GROUPS or type(None) in get_args(ToolSpec.model_fields[name].annotation):
+            names.append(name)
+    return tuple(names)
 
 
 def flattened(stored: Mapping[str, JSON]) -> Flat:

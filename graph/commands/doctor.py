@@ -34,7 +34,7 @@ def examine(toolkits: Sequence[str], *, as_json: bool) -> None:
     from rich.text import Text
 
     settings = load_settings(toolkits)
-    findings = waited(lambda: _findings(settings))
+    findings = waited(lambda: _findings(settings, toolkits))
     if as_json:
         print_json({"findings": [asdict(finding) for finding in findings]})
     else:
@@ -44,7 +44,7 @@ def examine(toolkits: Sequence[str], *, as_json: bool) -> None:
         raise SystemExit(2)
 
 
-async def _findings(settings: Settings) -> list[Finding]:
+async def _findings(settings: Settings, toolkits: Sequence[str]) -> list[Finding]:
     return [
         await asyncio.to_thread(_settings),
         *await _database(settings),
@@ -52,6 +52,7 @@ async def _findings(settings: Settings) -> list[Finding]:
         await asyncio.to_thread(_archive, settings),
         await asyncio.to_thread(_output, settings.output),
         await asyncio.to_thread(_toolkits, settings),
+        await _tools(settings, toolkits),
         await asyncio.to_thread(_templates, settings),
         _model(settings),
     ]
@@ -150,6 +151,16 @@ def _toolkits(settings: Settings) -> Finding:
         return Finding("toolkits", "ill", str(error))
     kits = ", ".join(f"{kit.name} ({len(kit.tools)})" for kit in registry.toolkits)
     return Finding("toolkits", "note" if notices else "well", "; ".join((kits, *notices)))
+
+
+async def _tools(settings: Settings, toolkits: Sequence[str]) -> Finding:
+    from graph.commands.doctor_tools import told_of_tools
+
+    try:
+        told = await told_of_tools(settings, toolkits)
+    except SurestepError:
+        return Finding("tools", "note", "not looked at: toolkits or database cannot be used")
+    return Finding("tools", "note" if told else "well", "; ".join(told) or "all are on, none is left alone")
 
 
 def _templates(settings: Settings) -> Finding:

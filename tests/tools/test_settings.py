@@ -58,7 +58,9 @@ SENSELESS: list[tuple[dict[str, Any], str]] = [
     ({"timeout_s": "3"}, "timeout_s='3': should be a valid number"),
     ({"timeout_s": True}, "timeout_s=True"),
     ({"timeout_s": None}, "timeout_s=None"),
-    ({"timeout_s": float("inf")}, "timeout_s=inf"),
+    ({"timeout_s": float("inf")}, "timeout_s is inf"),
+    ({"concurrency": 2**70}, "concurrency is an integer beyond 64 bits"),
+    ({"timeout_s": "a\0"}, "cannot be stored"),
     ({"enabled": 1}, "enabled=1: should be true or false"),
     ({"enabled": "yes"}, "enabled='yes'"),
     ({"breaker.window": 0}, "breaker.window=0"),
@@ -96,6 +98,8 @@ def test_every_fault_is_told_at_once(tool: Tool) -> None:
         "timeout_s",
         "retry.jitter",
     ]
+    send = tool_of(lambda: 1, name="send", effect="irreversible")
+    assert len(faults_in(send, {"timeout_s": 0, "retry.max_attempts": 3, "cache_ttl_s": 1})) == 3
 
 
 @pytest.mark.parametrize(
@@ -165,7 +169,8 @@ def test_changes_displace_what_they_mean(
     assert merged(FLAT, changes, unset) == {**kept, **new}
 
 
-@pytest.mark.parametrize("name", ["enabled", "timeout_s", "retry.max_attempts", "breaker.cooldown_s", "rate_limit"])
+@pytest.mark.parametrize("name", ["enabled", "timeout_s", "breaker.cooldown_s", "rate_limit", "repeats"])
 def test_settings_have_names(name: str) -> None:
-    """Named as people write them."""
+    """Named as people write them; a group only where a tool can be without it."""
     assert fault_of_name(name) is None
+    assert fault_of_name("retry") is not None

@@ -1,0 +1,39 @@
+"""What a database says about tools, if there is one to look at: looking makes none and migrates none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from graph.commands.shared import waited
+from plans.errors import DatabaseUnavailable, StorageUnavailable, VersionTooNew
+
+if TYPE_CHECKING:
+    from graph.settings import Settings
+    from graph.tool_standing import ToolStanding
+    from tools.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How each tool stands, by name; `why` says why that is not known (None: it is)."""
+
+    standing: Mapping[str, ToolStanding] = field(default_factory=dict)
+    why: str | None = None
+
+
+def look_at(settings: Settings, registry: Registry) -> Look:
+    """How the tools stand on the database, if one can be reached within two seconds."""
+
+    async def look() -> Look:
+        from checkpoints.glance import glance
+        from graph.tool_settings import ToolSettings
+
+        async with glance(settings.database_url, settings.folder) as database:
+            return Look(await ToolSettings(registry, database).standing())
+
+    try:
+        return waited(look)
+    except (DatabaseUnavailable, StorageUnavailable, VersionTooNew) as error:
+        return Look(why=str(error))
