@@ -6,13 +6,15 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from checkpoints.saver import PostgresSaver
 from graph.registries import registry_from, templates_from
 from graph.settings import Settings
 from nodes import schemas
 from nodes.engine import Engine, EngineOptions, open_engine
-from nodes.models import Model, configured
+from nodes.model_settings import Price, configured
+from nodes.models import Model
 from tools.registry import Registry, Toolkit
 
 _LOG = logging.getLogger("surestep")
@@ -40,7 +42,16 @@ def model_from(settings: Settings, name: str | None) -> Model | None:
     if not name:
         return None
     key = settings.api_key.get_secret_value() if settings.api_key else None
-    return Model(configured(name, settings.base_url, key))
+    price = settings.prices.get(name)
+    return Model(
+        replace(
+            configured(name, settings.base_url, key),
+            structured_output=settings.structured_output,
+            timeout_s=settings.model_timeout_s,
+            first_token_s=settings.model_first_token_s,
+            price=Price(price.prompt, price.completion) if price else None,
+        )
+    )
 
 
 @asynccontextmanager

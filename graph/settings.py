@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
@@ -29,6 +29,15 @@ TABLES = ("mcp",)
 ToolkitName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")]
 
 
+class TokenPrice(BaseModel):
+    """What a million tokens of one model cost."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: float = Field(ge=0, allow_inf_nan=False)
+    completion: float = Field(ge=0, allow_inf_nan=False)
+
+
 class Settings(BaseModel):
     """One field per setting; in the environment each is `SURESTEP_<NAME>`, save the two of OpenAI's clients.
 
@@ -41,6 +50,9 @@ class Settings(BaseModel):
     addresses need not be public (name=address), for it and for toolkits made from documents; both comma-separated in
     the environment. `http_certificates` is a file of authorities beside the usual ones. `mcp` are toolkits of
     MCP servers, by name.
+    `structured_output` says how the model's endpoint can be held to a schema; "auto" finds out. A question to a model
+    has `model_timeout_s`, each of its requests `model_first_token_s` to begin the answer. `prices` are what a million
+    tokens of a model cost (`SURESTEP_PRICES="name=0.5/1.5"`: of prompts, of completions).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -58,6 +70,10 @@ class Settings(BaseModel):
     model: str | None = None
     small_model: str | None = None
     verifier_model: str | None = None
+    structured_output: Literal["auto", "json_schema", "tools", "text"] = "auto"
+    model_first_token_s: float = Field(default=8.0, gt=0, le=3_600)
+    model_timeout_s: float = Field(default=60.0, gt=0, le=3_600)
+    prices: dict[str, TokenPrice] = Field(default_factory=dict)
     base_url: str | None = None
     api_key: SecretStr | None = None
     toolkits: tuple[str, ...] = ()
@@ -73,6 +89,15 @@ class Settings(BaseModel):
     @classmethod
     def _separated_by_commas(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("prices", mode="before")
+    @classmethod
+    def _as_pairs(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        return {
+            name.strip(): _price(name, said) for name, said in (each.rpartition("=")[::2] for each in value.split(","))
+        }
 
     @field_validator("prepare_threshold", mode="before")
     @classmethod
@@ -122,6 +147,13 @@ class Settings(BaseModel):
             return cls.model_validate(said)
         except ValidationError as error:
             raise ConfigurationError(_in_words(error, file, environment, overrides)) from None
+
+
+def _price(name: str, said: str) -> dict[str, str]:
+    prompt, slash, completion = said.partition("/")
+    if not name.strip() or not slash:
+        raise ValueError("expected NAME=PROMPT/COMPLETION per model, per million tokens, such as gpt-x=0.5/1.5")
+    return {"prompt": prompt.strip(), "completion": completion.strip()}
 
 
 def variable_of(name: str) -> str:

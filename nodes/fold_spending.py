@@ -10,10 +10,13 @@ if TYPE_CHECKING:
 
 Body = Mapping[str, Any]
 
+_RESERVED = ("prompt_tokens", "completion_tokens", "cost")
+_SPENT = (*_RESERVED, "estimated_tokens", "model_requests")
+
 
 def reservation(self: RunFold, _: str, __: int, body: Body) -> None:
     """What a question may cost counts as spent until its outcome is known; where none follows it stays so."""
-    spent = {name: body[name] for name in ("prompt_tokens", "completion_tokens")}
+    spent = {name: body.get(name, 0) for name in _RESERVED}
     self.reserved[body["key"]] = spent
     self.usage = self.usage.plus(model_calls=1, **spent)
 
@@ -22,7 +25,7 @@ def model(self: RunFold, _: str, __: int, body: Body) -> None:
     """What a question has given, and what it did cost in the place of what was reserved for it."""
     self.models[body["key"]] = dict(body)
     reserved = self.reserved.pop(body["key"], None)
-    spent = {name: body.get(name, 0) for name in ("prompt_tokens", "completion_tokens", "cost")}
+    spent = {name: body.get(name, 0) for name in _SPENT}
     if reserved is None:  # of a journal's first version
         self.usage = self.usage.plus(model_calls=1, **spent)
     else:

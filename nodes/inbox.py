@@ -29,12 +29,17 @@ def goal_text(state: Mapping[str, Any]) -> str | None:
     return None if message is None or message.id == state.get("seen_message") else message_text(message)
 
 
+_NOT_NAMING = {"model_requests", "estimated_tokens"}
+"""Fields of Usage that came later than ids of instructions did; an id that is recorded stays what it is."""
+
+
 def instruction_id(state: Mapping[str, Any], text: str) -> str:
     """Names one sending of an instruction: by its message or its request, else by when in the run it came."""
     message = _last_human(state)
     if not state.get("goal") and message is not None and message.id:
         return message.id
-    return sha256_of([text, state.get("request_id"), (state.get("usage") or Usage()).model_dump()])[:24]
+    usage = (state.get("usage") or Usage()).model_dump(exclude=_NOT_NAMING)
+    return sha256_of([text, state.get("request_id"), usage])[:24]
 
 
 new_instruction = goal_text

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from checkpoints.crash_points import reached
-from nodes.model_errors import ModelFailed
+from nodes.model_errors import ModelFailed, Spent
+from nodes.model_settings import estimated
 from nodes.models import Model, ModelAnswer
 from plans.values import JSON
+from tools.redaction import redacted
 
 if TYPE_CHECKING:
     from nodes.prompts import Rendered
@@ -16,13 +18,6 @@ if TYPE_CHECKING:
 
 ANSWER_TOKENS = 2_000
 """Tokens reserved for an answer of which nobody has said how long it may be."""
-BYTES_PER_TOKEN = 4
-"""Of UTF-8 text, about: OpenAI's rule of thumb for English; of Chinese it gives three tokens for four characters."""
-
-
-def estimated(text: str) -> int:
-    """About how many tokens a text is; never 0."""
-    return len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN + 1
 
 
 class JournaledModel:
@@ -49,7 +44,7 @@ class JournaledModel:
         try:
             answer = await self._model.ask(prompt, schema=schema, max_tokens=max_tokens)
         except ModelFailed as failed:
-            await self._session.record("model", body={"key": self._key, "failed": failed.code, "prompt": prompt.sha256})
+            await self._record_failure(prompt, failed)
             raise
         reached("model.answered")
         output, carried = await self._session.store(answer.text)
@@ -60,20 +55,41 @@ class JournaledModel:
             "refusal": answer.refusal,
             "model": answer.model,
             "prompt": prompt.sha256,
-            "prompt_tokens": answer.prompt_tokens,
-            "completion_tokens": answer.completion_tokens,
+            "mode": answer.mode,
+            "calls": list(answer.calls),
             "elapsed_s": round(answer.elapsed_s, 3),
+            **_spent(answer.spent),
         }
         await self._session.record("model", body=body, artifact=carried, wait=True)
         return answer
 
+    async def _record_failure(self, prompt: Rendered, failed: ModelFailed) -> None:
+        """What failed and what it has cost; its raw text becomes an artifact and stands nowhere else."""
+        body = {
+            "key": self._key,
+            "failed": failed.code,
+            "way": type(failed).__name__,
+            "prompt": prompt.sha256,
+            **_spent(failed.spent),
+        }
+        carried = None
+        if failed.raw:
+            raw = redacted(failed.raw).encode("utf-8", "replace")
+            output, carried = await self._session.keep(raw, "text/plain")
+            body["raw_ref"] = output.output_ref
+        await self._session.record("model", body=body, artifact=carried)
+
     async def _reserve(self, prompt: Rendered, max_tokens: int | None) -> None:
         """What the call may cost counts as spent from here on, until its outcome says what it did cost (rule 10)."""
+        settings = self._model.settings
+        asked = estimated(prompt.rules + prompt.task)
+        answered = max_tokens or settings.max_tokens or ANSWER_TOKENS
         body = {
             "key": self._key,
             "prompt": prompt.sha256,
-            "prompt_tokens": estimated(prompt.rules + prompt.task),
-            "completion_tokens": max_tokens or self._model.settings.max_tokens or ANSWER_TOKENS,
+            "prompt_tokens": asked,
+            "completion_tokens": answered,
+            "cost": settings.price.of(asked, answered) if settings.price else 0.0,
         }
         await self._session.record("reservation", body=body, wait=True)
 
@@ -86,4 +102,20 @@ class JournaledModel:
             completion_tokens=recorded["completion_tokens"],
             model=recorded["model"],
             elapsed_s=recorded["elapsed_s"],
+            requests=recorded.get("model_requests", 1),
+            estimated_tokens=recorded.get("estimated_tokens", 0),
+            cost=recorded.get("cost", 0.0),
+            mode=recorded.get("mode", "text"),
+            calls=tuple(recorded.get("calls", ())),
         )
+
+
+def _spent(spent: Spent) -> dict[str, JSON]:
+    """What a question has cost, in the names of a run's usage."""
+    return {
+        "model_requests": spent.requests,
+        "prompt_tokens": spent.prompt_tokens,
+        "completion_tokens": spent.completion_tokens,
+        "estimated_tokens": spent.estimated_tokens,
+        "cost": spent.cost,
+    }

@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nodes.model_errors import ModelFailed
+from nodes.answered import unusable
+from nodes.model_errors import AnswerUnusable
 from nodes.models import Asks, ModelAnswer
 from nodes.prompts import bounded, load, quoted
 from nodes.schemas import problems
@@ -25,6 +26,7 @@ MAX_TOKENS = 2_000
 """Longest answer of an llm step, in tokens."""
 
 JUDGE = load("judge")
+_THOUGHTS = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"\A\s*```[A-Za-z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
@@ -61,7 +63,7 @@ async def judge(
     """The step's value: what its `output_schema` describes, or text where it has none.
 
     Raises ModelFailed: MODEL_REFUSED for a refusal or a filter, MODEL_ANSWER_INVALID for an answer that is cut,
-    empty or not of the schema; `answer` then carries what was spent.
+    empty, given twice or not of the schema; it then carries the answer and what was spent.
     """
     holes = {
         "goal": quoted(goal),
@@ -79,23 +81,16 @@ async def judge(
 
 def accepted(answer: ModelAnswer, output_schema: Mapping[str, JSON] | None) -> JSON:
     """The value in an answer, checked; ModelFailed if there is none to trust."""
-    _whole(answer)
+    if failed := unusable(answer):
+        raise failed
+    text = _THOUGHTS.sub("", answer.text, count=1)
     try:
-        return clean(answer.text.strip() if output_schema is None else _conforming(answer.text, output_schema))
+        return clean(text.strip() if output_schema is None else _conforming(text, output_schema))
     except ValueError as error:
-        raise _invalid(answer, f"the model's answer cannot be used: {error}") from None
-
-
-def _whole(answer: ModelAnswer) -> None:
-    if answer.refusal is not None or answer.finish_reason == "content_filter":
-        words = answer.refusal or "a content filter stopped its answer"
-        raise ModelFailed(
-            "MODEL_REFUSED", f"the model declines this step: {words[:300]}", raw=answer.text, answer=answer
-        )
-    if answer.finish_reason == "length":
-        raise _invalid(answer, "the model's answer was cut off at its length limit")
-    if not answer.text.strip():
-        raise _invalid(answer, "the model's answer is empty")
+        message = f"the model's answer cannot be used: {error}"
+        failed = AnswerUnusable(message, raw=answer.text, answer=answer)
+        failed.spent = answer.spent
+        raise failed from None
 
 
 def _conforming(text: str, schema: Mapping[str, JSON]) -> JSON:
@@ -116,7 +111,3 @@ def _once(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 
 def _no_number(name: str) -> JSON:
     raise ValueError(f"{name} is no JSON number")
-
-
-def _invalid(answer: ModelAnswer, message: str) -> ModelFailed:
-    return ModelFailed("MODEL_ANSWER_INVALID", message, raw=answer.text, requests=answer.requests, answer=answer)

@@ -92,6 +92,7 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
         repaired=answer.reading.repaired,
         prompt_sha256=answer.prompt_sha256,
         model=answer.answer.model,
+        mode=answer.answer.mode,
         faults=answer.reading.faults,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nodes.answered import unusable
 from nodes.catalog import Offered, compact, described, inputs_shown
 from nodes.models import Asks, ModelAnswer
 from nodes.prompts import Rendered, load, quoted
@@ -94,17 +95,10 @@ def planning_prompt(
 
 
 def read_answer(answer: ModelAnswer) -> Reading:
-    """The plan in a model's answer, or what is wrong with it. A refusal is a fault of its own."""
-    if answer.refusal is not None:
-        return Reading(draft=None, repaired=False, faults=(refusal_fault(answer.refusal),))
-    if answer.finish_reason == "content_filter":
-        return Reading(draft=None, repaired=False, faults=(refusal_fault("a content filter stopped the answer"),))
+    """The plan in a model's answer, or what is wrong with it."""
+    if failed := unusable(answer):
+        return Reading(draft=None, repaired=False, faults=(Fault(code=failed.fault, message=str(failed)),))
     return read_plan(answer.text, answer.finish_reason)
-
-
-def refusal_fault(words: str) -> Fault:
-    """The fault that a model's refusal is."""
-    return Fault(code="PLAN_REFUSED", message=f"the model declines: {' '.join(words.split())[:300]}")
 
 
 def keeping(finished: Iterable[StepDraft], draft: PlanDraft) -> PlanDraft:

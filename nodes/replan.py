@@ -49,6 +49,7 @@ async def replan(state: AgentState, session: Session) -> dict[str, Any]:
         repaired=repair.repaired,
         prompt_sha256=repair.prompt_sha256,
         model=repair.answer.model,
+        mode=repair.answer.mode,
         faults=repair.faults,
     )
     return {"drafted": drafted}

@@ -95,7 +95,11 @@ class Planning(_Frozen):
 
 
 class Drafted(_Frozen):
-    """A draft on its way to `validate`, with where it came from and what is already known to be wrong with it."""
+    """A draft on its way to `validate`, with where it came from and what is already known to be wrong with it.
+
+    `model`, `mode` and `prompt_sha256` say which model wrote it, how it was held to the plan's schema, and what it was
+    told.
+    """
 
     draft: PlanDraft | None = None
     source: Source = "human"
@@ -103,6 +107,7 @@ class Drafted(_Frozen):
     repaired: bool = False
     prompt_sha256: str | None = None
     model: str | None = None
+    mode: str | None = None
     faults: tuple[Fault, ...] = ()
 
 

@@ -17,7 +17,7 @@ from plans.plan import Plan, PlanDraft
 if TYPE_CHECKING:
     from nodes.session import Session
 
-NOT_WORTH_ASKING_AGAIN = frozenset({"MODEL_NOT_CONFIGURED", "MODEL_FAILED", "INVALID_INPUT"})
+NOT_WORTH_ASKING_AGAIN = frozenset({"MODEL_NOT_CONFIGURED", "MODEL_FAILED", "PLAN_REFUSED", "INVALID_INPUT"})
 MODEL_SOURCES = frozenset({"model", "global_replan", "local_replan"})
 
 
@@ -138,6 +138,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         "answers": [planning.trigger] if planning.trigger else [],
         "prompt_sha256": drafted.prompt_sha256,
         "model": drafted.model,
+        "mode": drafted.mode,
         "repaired": drafted.repaired,
         "warnings": [fault.model_dump() for fault in faults],
     }

@@ -23,7 +23,11 @@ class Limits(BaseModel):
 
 
 class Usage(BaseModel):
-    """What a run has spent so far: counted in the journal, so that a resume does not reset it."""
+    """What a run has spent so far: counted in the journal, so that a resume does not reset it.
+
+    `model_requests` are the HTTP requests of all questions, failed ones and retries among them; `estimated_tokens` of
+    the tokens are our estimate, where an endpoint has reported none.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,8 +36,10 @@ class Usage(BaseModel):
     local_replans: int = 0
     global_replans: int = 0
     model_calls: int = 0
+    model_requests: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    estimated_tokens: int = 0
     cost: float = 0.0
     wall_s: float = 0.0
 

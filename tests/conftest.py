@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 from psycopg import sql
+from pytest_httpserver import HTTPServer
 
 from checkpoints.database import Database, open_database
 from checkpoints.embedded import EmbeddedServer
@@ -82,6 +83,17 @@ def fresh_database(postgres_url: str, template: str) -> Iterator[str]:
         connection.execute(sql.SQL("CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY").format(**words))
         yield in_database(postgres_url, name)
         connection.execute(sql.SQL("DROP DATABASE {name} WITH (FORCE)").format(**words))
+
+
+@pytest.fixture(scope="session")
+def make_httpserver() -> Iterator[HTTPServer]:
+    """The server behind `httpserver`: one slow answer holds up no other."""
+    server = HTTPServer(threaded=True)
+    server.start()
+    yield server
+    server.clear()
+    if server.is_running():
+        server.stop()
 
 
 @pytest.fixture(scope="module")

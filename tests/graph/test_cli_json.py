@@ -17,8 +17,8 @@ APPROVAL = {
     "created_at", "expires_at",
 }  # fmt: skip
 USAGE = {
-    "steps", "attempts", "local_replans", "global_replans", "model_calls", "prompt_tokens", "completion_tokens",
-    "cost", "wall_s",
+    "steps", "attempts", "local_replans", "global_replans", "model_calls", "model_requests", "prompt_tokens",
+    "completion_tokens", "estimated_tokens", "cost", "wall_s",
 }  # fmt: skip
 FAILURE = {"code", "message", "step_id", "tool", "attempt", "delay_s", "raw_ref"}
 

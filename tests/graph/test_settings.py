@@ -84,11 +84,24 @@ def test_every_setting_has_a_variable() -> None:
         "small_model": "s", "verifier_model": "v", "base_url": "http://h/v1", "api_key": "k", "toolkits": "a:b",
         "templates": "t", "lease_s": "9", "durability": "sync", "http_hosts": "a.example.com, *.example.org:8443",
         "http_private_hosts": "in.example.com=10.0.0.5", "http_max_bytes": "4096", "http_certificates": "c.pem",
+        "structured_output": "tools",
+        "model_first_token_s": "30", "model_timeout_s": "90", "prices": "org/gpt-x=0.5/1.5, small = 0 / 0.25",
     }  # fmt: skip
     settings = Settings.load(environment={variable_of(name): value for name, value in values.items()})
     assert set(values) == set(Settings.model_fields) - {"connections", *TABLES}
     assert all(getattr(settings, name) != field.default or name == "connections" for name, field in Settings.model_fields.items())  # fmt: skip  # noqa: E501
     assert variable_of("base_url") == "OPENAI_BASE_URL"
+    assert {name: (price.prompt, price.completion) for name, price in settings.prices.items()} == {
+        "org/gpt-x": (0.5, 1.5),
+        "small": (0.0, 0.25),
+    }
+
+
+@pytest.mark.parametrize("prices", ["gpt-x", "gpt-x=3", "=1/2", "gpt-x=a/b", "gpt-x=-1/2", "gpt-x=inf/1"])
+def test_prices_that_are_none_are_refused(prices: str) -> None:
+    """A misspelled price is not taken as free of charge."""
+    with pytest.raises(ConfigurationError, match="SURESTEP_PRICES"):
+        Settings.load(environment={"SURESTEP_PRICES": prices})
 
 
 def test_home_is_home_in_a_file_too(monkeypatch: pytest.MonkeyPatch) -> None:

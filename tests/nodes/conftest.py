@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 from pytest_httpserver import HTTPServer
 
-from nodes.models import Model, ModelSettings
+from nodes.model_settings import ModelSettings
+from nodes.models import Model
 from tests.nodes.model_server import ScriptedModel
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,9 +15,10 @@ from werkzeug import Response
 
 from graph.gateway import Agent
 from nodes.fold import fold
-from nodes.journaled_model import estimated
 from nodes.judging import _question
-from tests.nodes.model_server import Question, ScriptedModel, completion
+from nodes.model_settings import estimated
+from nodes.prompts import load
+from tests.nodes.model_server import Question, ScriptedModel, completion, delta, refused, streamed
 from tests.nodes.rows import Row, a_plan, a_step, begun, planned
 from tests.running import plan, running
 
@@ -79,6 +81,42 @@ async def test_a_question_whose_answer_nobody_knows_is_spent_and_asked_again_it_
         result = await agent.resume("t")
         assert (result.status, len(await reserved(agent))) == ("done", 2)
     assert (result.usage.model_calls, result.usage.tokens) == (2, spent + 18)
+
+
+async def test_a_failed_question_costs_what_it_has_cost_and_its_raw_text_is_an_artifact(
+    database_url: str, tmp_path: Path, endpoint: ScriptedModel
+) -> None:
+    """A broken stream and a refused key: tokens, cost and requests of both count, an estimate is called one, and what
+    the endpoint said word for word stands in an artifact, without its secrets, and in no state."""
+    endpoint.answers(
+        streamed(delta("half of an ans")), refused(401, "key sk-proj-abcdefghijklmnop0123 is unknown: SAID")
+    )
+    prices = {"scripted": {"prompt": 1_000_000, "completion": 1_000_000}}
+    async with running(database_url, tmp_path, [], model=endpoint, prices=prices) as agent:
+        result = await agent.run("plan this", thread_id="t")
+        config: Any = {"configurable": {"thread_id": "t"}}
+        state = str((await agent.graph.aget_state(config)).values)
+        [row] = await agent.engine.database.fetch("SELECT body FROM surestep.journal WHERE kind = 'model'")
+        raw = await agent.engine.artifacts.get(result.run_id, row["body"]["raw_ref"])
+    usage = result.usage
+    assert (result.status, usage.model_calls, usage.model_requests) == ("failed", 1, 2)
+    assert usage.tokens == usage.estimated_tokens == usage.cost > 100
+    assert (row["body"]["failed"], row["body"]["way"]) == ("MODEL_NOT_CONFIGURED", "KeyRefused")
+    assert b"is unknown: SAID" in raw
+    assert b"abcdefghijklmnop" not in raw
+    assert "SAID" not in state + str(row) + str(result)
+
+
+async def test_the_plan_says_who_wrote_it_and_how(database_url: str, tmp_path: Path, endpoint: ScriptedModel) -> None:
+    """Model, mode and the prompt's hash are recorded with a plan, so that planners can be compared."""
+    drafted = {"goal": "g", "steps": [WORDS]}
+    endpoint.answers(refused(400, "unknown field"), completion(None, calls=[("answer", json.dumps(drafted))]), "hello")
+    async with running(database_url, tmp_path, [], model=endpoint) as agent:
+        result = await agent.run("say hello")
+        [row] = await agent.engine.database.fetch("SELECT body FROM surestep.journal WHERE kind = 'plan'")
+    assert (result.status, result.usage.model_calls, result.usage.model_requests) == ("done", 2, 3)
+    recorded = {name: row["body"][name] for name in ("model", "mode", "prompt_sha256")}
+    assert recorded == {"model": "scripted-1", "mode": "tools", "prompt_sha256": load("planner").sha256}
 
 
 def test_the_run_s_tokens_count_what_is_reserved() -> None:

@@ -14,7 +14,8 @@ from llmock.pytest_plugin import LLMock
 from werkzeug import Response
 
 from nodes.model_errors import ModelFailed, retry_after_s
-from nodes.models import Model, ModelSettings, configured
+from nodes.model_settings import ModelSettings, configured
+from nodes.models import Model
 from nodes.prompts import Rendered
 from plans.errors import ModelNotConfigured
 from tests.nodes.model_server import ScriptedModel, after, as_json, completion, refused
@@ -87,7 +88,7 @@ async def test_a_rate_limit_beyond_our_patience_is_handed_on(model: Model, endpo
     endpoint.answers(refused(429, Retry_After="3600"))
     with pytest.raises(ModelFailed) as failed:
         await model.ask(PROMPT)
-    assert (failed.value.code, failed.value.delay_s, failed.value.requests) == ("RATE_LIMITED", 3600.0, 1)
+    assert (failed.value.code, failed.value.delay_s, failed.value.spent.requests) == ("RATE_LIMITED", 3600.0, 1)
 
 
 async def test_a_server_error_is_tried_three_times(model: Model, endpoint: ScriptedModel) -> None:
@@ -95,7 +96,7 @@ async def test_a_server_error_is_tried_three_times(model: Model, endpoint: Scrip
     endpoint.answers(refused(500, "stack trace with password hunter2"))
     with pytest.raises(ModelFailed) as failed:
         await model.ask(PROMPT)
-    assert (failed.value.code, failed.value.requests, len(endpoint.questions)) == ("UNAVAILABLE", 3, 3)
+    assert (failed.value.code, failed.value.spent.requests, len(endpoint.questions)) == ("UNAVAILABLE", 3, 3)
     assert "hunter2" not in failed.value.message
     assert "hunter2" in failed.value.raw
 
@@ -152,7 +153,7 @@ async def test_an_endpoint_without_schemas_is_asked_plainly_from_then_on(
 async def test_schemas_can_be_switched_off(endpoint: ScriptedModel) -> None:
     """Where the configuration says so, no schema is ever sent."""
     endpoint.answers("plain")
-    async with Model(ModelSettings("m", endpoint.base_url, "k", json_schema=False)) as model:
+    async with Model(ModelSettings("m", endpoint.base_url, "k", structured_output="text")) as model:
         await model.ask(PROMPT, schema=SCHEMA)
     assert "response_format" not in endpoint.questions[0]
 
@@ -194,7 +195,7 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
     async with Model(settings) as model:
         with pytest.raises(ModelFailed) as failed:
             await model.ask(PROMPT)
-    assert (failed.value.code, failed.value.requests) == ("UNAVAILABLE", 3)
+    assert (failed.value.code, failed.value.spent.requests) == ("UNAVAILABLE", 3)
     assert f"http://127.0.0.1:{port}/v1" in failed.value.message
     assert "OPENAI_BASE_URL" in failed.value.message
     assert "secret" not in failed.value.message
@@ -225,12 +226,12 @@ async def test_a_foreign_body_is_an_invalid_answer(model: Model, endpoint: Scrip
     assert failed.value.code == "MODEL_ANSWER_INVALID"
 
 
-async def test_an_answer_without_usage_counts_no_tokens(model: Model, endpoint: ScriptedModel) -> None:
-    """Servers that report no usage are usable; nothing is invented."""
+async def test_tokens_that_nobody_reports_are_estimated_and_said_to_be(model: Model, endpoint: ScriptedModel) -> None:
+    """An answer without usage is counted by its length, and how much of the count is an estimate is known."""
     message = {"role": "assistant", "content": "hi"}
     endpoint.answers(as_json({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}))
     answer = await model.ask(PROMPT)
-    assert (answer.text, answer.prompt_tokens, answer.completion_tokens) == ("hi", 0, 0)
+    assert (answer.text, answer.prompt_tokens, answer.completion_tokens, answer.estimated_tokens) == ("hi", 3, 1, 4)
     assert answer.model == "scripted"
 
 

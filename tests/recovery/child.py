@@ -28,7 +28,8 @@ from graph.result import RunResult
 from graph.settings import Settings
 from nodes import schemas
 from nodes.engine import Engine, open_engine
-from nodes.models import Model, ModelAnswer, ModelSettings
+from nodes.model_settings import ModelSettings
+from nodes.models import Model, ModelAnswer
 from nodes.prompts import Rendered
 from plans.decisions import DECISION, ApprovalRequest, Approve, Decision, Respond
 from plans.errors import ApprovalConflict, RunBusy

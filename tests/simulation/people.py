@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from nodes.models import ModelAnswer, ModelSettings
+from nodes.model_settings import ModelSettings
+from nodes.models import ModelAnswer
 from plans.decisions import Approve, Decision, Edit, Reject, Respond
 
 if TYPE_CHECKING:
