@@ -28,9 +28,9 @@ class StreamedChat(ChatOpenAI):
     """ChatOpenAI whose chunks carry a refusal, and tell of thoughts that are not part of the text."""
 
     def _convert_chunk_to_generation_chunk(
-        self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None
+        self, chunk: dict[str, Any], *given: Any, **named: Any
     ) -> ChatGenerationChunk | None:
-        converted = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
+        converted = super()._convert_chunk_to_generation_chunk(chunk, *given, **named)
         choices = chunk.get("choices") or []
         delta = choices[0].get("delta") if choices else None
         if converted is not None and delta:
