@@ -99,7 +99,8 @@ def test_help_is_light(command: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["tools.registry", "tools.tabular.toolkit", "tools.orders.toolkit", "tools.http", "plans.plan"]
+    "module",
+    ["tools.registry", "tools.tabular.toolkit", "tools.orders.toolkit", "tools.http", "tools.openapi", "plans.plan"],
 )
 def test_a_toolkit_is_light(module: str) -> None:
     """Importing a toolkit to read its tools loads none of the libraries that its tools use."""

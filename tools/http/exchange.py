@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -14,44 +13,12 @@ import httpcore
 
 from tools.http.connect import GuardedNetwork
 from tools.http.inflate import TAKEN, decoder_for
-from tools.http.urls import Target
+from tools.http.messages import Answer, Request
 from tools.output import BadOutput
 
 CONNECT_S = 10.0
 """Most time for look-up, connection and TLS; the call's own deadline may come first."""
 USER_AGENT = "surestep"
-_MAX_SHOWN = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is sent. `headers` are those of the caller, by name in any case."""
-
-    method: str
-    target: Target
-    headers: Mapping[str, str] = field(default_factory=dict)
-    content: bytes | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back. `headers` are by name in lower case, repeated ones joined by commas; `body` is decoded, and
-    `truncated` where there was more than was allowed."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    truncated: bool = False
-
-
-class StatusError(Exception):
-    """An answer whose status says that it is no result. The text is for the artifact with raw errors only."""
-
-    def __init__(self, answer: Answer, target: Target) -> None:
-        shown = answer.body[:_MAX_SHOWN].decode("utf-8", "replace")
-        super().__init__(f"{target.shown} answered {answer.status}\n{shown}")
-        self.status_code = answer.status
-        self.headers = answer.headers
 
 
 async def exchange(

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plans.failure import ToolFailure
 from tools.http.content import json_of, media_type, text_of
 from tools.http.hosts import Hosts
+from tools.http.messages import Answer, Request, StatusError
 from tools.http.results import Fetched
 from tools.http.urls import Target, redirected
 from tools.output import BadOutput
 
 if TYPE_CHECKING:
-    from tools.http.connect import GuardedNetwork
-    from tools.http.exchange import Answer
+    from tools.http.connect import GuardedNetwork, Resolver
 
 MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -31,32 +32,48 @@ class Reach:
     authorities beside the usual ones."""
 
     hosts: Hosts
-    network: GuardedNetwork
     most_bytes: int
     certificates: Path | None = None
+    resolve: Resolver | None = None
+
+    @cached_property
+    def network(self) -> GuardedNetwork:
+        """The door to the network for these hosts, with the system's look-up of names unless another is given."""
+        from tools.http.connect import GuardedNetwork, system_resolver
+
+        return GuardedNetwork(self.hosts, self.resolve or system_resolver)
 
 
 async def fetch(method: str, target: Target, headers: Mapping[str, str], reach: Reach) -> Fetched:
-    """The answer behind at most MAX_REDIRECTS redirects. ToolFailure NOT_PERMITTED from the guard, StatusError for a
-    status that is no result, BadOutput for a body that is none, and httpcore's errors of the connection."""
-    from tools.http.exchange import Request, StatusError, exchange
-
-    seen: list[Target] = []
-    while True:
-        reach.hosts.check(target)
-        seen.append(target)
-        request = Request(method, target, headers)
-        answer = await exchange(request, reach.network, most_bytes=reach.most_bytes, certificates=reach.certificates)
-        location = answer.headers.get("location")
-        if answer.status not in _REDIRECTS or location is None:
-            break
-        following = _next(seen, location)
-        if following.origin != target.origin:
-            headers = {name: value for name, value in headers.items() if name.lower() in _FOLLOWING}
-        target = following
+    """The answer behind the redirects, as JSON or text. Raises as `follow`, StatusError for a status that is no result,
+    and BadOutput for a body that is neither."""
+    target, answer = await follow(Request(method, target, headers), reach)
     if not (200 <= answer.status < 300 or answer.status == 304):
         raise StatusError(answer, target)
     return _fetched(method, target, answer)
+
+
+async def follow(request: Request, reach: Reach, *, stay: bool = False) -> tuple[Target, Answer]:
+    """The answer behind at most MAX_REDIRECTS redirects, each of them guarded like the first URL, and where it came
+    from. `stay` refuses those to another server. ToolFailure NOT_PERMITTED from the guard, BadOutput for a body that
+    cannot be decoded, and httpcore's errors of the connection."""
+    from tools.http.exchange import exchange
+
+    seen: list[Target] = []
+    while True:
+        reach.hosts.check(request.target)
+        seen.append(request.target)
+        answer = await exchange(request, reach.network, most_bytes=reach.most_bytes, certificates=reach.certificates)
+        location = answer.headers.get("location")
+        if answer.status not in _REDIRECTS or location is None:
+            return request.target, answer
+        request = replace(request, target=_next(seen, location))
+        if request.target.origin != seen[-1].origin:
+            if stay:
+                said = f"{seen[-1].shown} redirects to another server, where nothing of this service is sent"
+                raise ToolFailure("NOT_PERMITTED", said)
+            following = {name: value for name, value in request.headers.items() if name.lower() in _FOLLOWING}
+            request = replace(request, headers=following)
 
 
 def _next(seen: list[Target], location: str) -> Target:

@@ -47,6 +47,7 @@ def http_toolkit(
     ValueError for a host or address that cannot be used.
     """
     allowed = Hosts(patterns(hosts), private_addresses(private_hosts))
+    reach = Reach(allowed, most_bytes, certificates, resolve)
     kit = Toolkit("http", description="Read JSON and text from hosts that a person has allowed.")
 
     @kit.tool(
@@ -67,9 +68,6 @@ def http_toolkit(
         target = parse(url, params)
         allowed.check(target)
         sent = _sendable(headers or {})
-        from tools.http.connect import GuardedNetwork, system_resolver
-
-        reach = Reach(allowed, GuardedNetwork(allowed, resolve or system_resolver), most_bytes, certificates)
         async with asyncio.timeout(ctx.seconds_left):
             return await fetch(method, target, sent, reach)
 

@@ -1,0 +1,124 @@
+"""An OpenAPI document as it was given: read strictly, told apart from what is none, and its references followed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from plans.errors import ConfigurationError
+from plans.json_text import NotJSON, strict_json
+from plans.values import JSON, dotted, too_deep
+from plans.wording import kind_of, listed
+from plans.yaml_text import NotYAML, read_yaml
+
+MAX_BYTES = 20_000_000
+
+
+class Faulty(Exception):
+    """Why a part of a document cannot be used; `place` is where it stands."""
+
+    def __init__(self, place: str, why: str) -> None:
+        super().__init__(f"{place}: {why}" if place else why)
+
+
+@dataclass(frozen=True)
+class Document:
+    """The whole of it; `early` is True for OpenAPI 3.0, whose schemas are not quite JSON Schema."""
+
+    root: Mapping[str, Any]
+    early: bool
+
+    def at(self, ref: str, place: str) -> JSON:
+        """What a reference within the document names. Raises Faulty for one that leads elsewhere or to nothing."""
+        if not ref.startswith("#"):
+            raise Faulty(place, f"$ref {ref[:120]!r} leads out of the document, which is not followed")
+        found: JSON = self.root
+        for part in ref[1:].split("/")[1:]:
+            key = unquote(part).replace("~1", "/").replace("~0", "~")
+            if isinstance(found, Mapping) and key in found:
+                found = found[key]
+            elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+                found = found[int(key)]
+            else:
+                raise Faulty(place, f"$ref {ref[:120]!r} names nothing")
+        return found
+
+    def resolved(self, value: JSON, place: str) -> Mapping[str, Any]:
+        """An object, or what its $ref leads to, over as many references as there are. Raises Faulty."""
+        seen: set[str] = set()
+        while isinstance(value, Mapping) and isinstance(ref := value.get("$ref"), str):
+            if ref in seen:
+                raise Faulty(place, f"$ref {ref[:120]!r} leads back to itself")
+            seen.add(ref)
+            value = self.at(ref, place)
+        if not isinstance(value, Mapping):
+            raise Faulty(place, f"is {kind_of(value)}, and should be an object")
+        return value
+
+    @property
+    def schemes(self) -> Mapping[str, Any]:
+        """The security schemes by name."""
+        components = self.root.get("components")
+        found = components.get("securitySchemes") if isinstance(components, Mapping) else None
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def keys(self) -> frozenset[tuple[str, str]]:
+        """Where credentials of these schemes go, as place and name: no parameter of an operation has to bring them."""
+        found = [each for each in self.schemes.values() if isinstance(each, Mapping) and each.get("type") == "apiKey"]
+        return frozenset((str(each.get("in")), str(each.get("name"))) for each in found)
+
+
+def load(source: str | Path | Mapping[str, Any]) -> Document:
+    """A document from a file, JSON or YAML, or from its value. ConfigurationError for what is no OpenAPI 3."""
+    if isinstance(source, Mapping):
+        return _checked(source, "the given document")
+    if str(source).startswith(("http:/", "https:/")):
+        raise ConfigurationError("an OpenAPI document is a file and is not fetched; save it, and name the file")
+    path = Path(source)
+    try:
+        size = path.stat().st_size
+        text = path.read_text("utf-8-sig") if size <= MAX_BYTES else ""
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise ConfigurationError(f"the OpenAPI document {path} cannot be read: {why}") from None
+    if size > MAX_BYTES:
+        raise ConfigurationError(f"the OpenAPI document {path} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+    return _checked(_parsed(text, path), str(path))
+
+
+def _parsed(text: str, path: Path) -> JSON:
+    if text.lstrip().startswith("{"):
+        try:
+            return strict_json(text)
+        except NotJSON as error:
+            raise ConfigurationError(f"the OpenAPI document {path} is no JSON: {error}") from None
+    try:
+        value, notes = read_yaml(text)
+    except NotYAML as error:
+        raise ConfigurationError(f"the OpenAPI document {path} is no YAML: {error}") from None
+    if notes:
+        told = "; ".join(f"{dotted(note.path)}: {note.message}" for note in notes[:5])
+        raise ConfigurationError(f"the OpenAPI document {path} says things twice: {told}")
+    return value
+
+
+def _checked(root: JSON, where: str) -> Document:
+    if not isinstance(root, Mapping):
+        raise ConfigurationError(f"{where} is {kind_of(root)}, and an OpenAPI document is an object")
+    if "swagger" in root:
+        raise ConfigurationError(
+            f"{where} is Swagger {str(root['swagger'])[:10]}, which is not read; convert it to OpenAPI 3 first"
+        )
+    version = str(root.get("openapi", ""))
+    if not version.startswith(("3.0", "3.1")):
+        said = f"says openapi: {version[:20]}" if version else f"has no openapi field, but {listed(list(root), 5)}"
+        raise ConfigurationError(f"{where} {said}; OpenAPI 3.0 and 3.1 are read")
+    if not isinstance(root.get("paths"), Mapping):
+        raise ConfigurationError(f"{where} has no paths, so there is nothing to call")
+    if too_deep(root):
+        raise ConfigurationError(f"{where} is nested too deeply")
+    return Document(root, early=version.startswith("3.0"))
