@@ -1,7 +1,11 @@
-"""Fourth layer: transport retries within one attempt of a step, only where a second call cannot double an effect."""
+"""Fourth layer: transport retries within one attempt of a step, only where a second call cannot double an effect.
+
+How many calls retries, attempts, alternatives and replans can come to together is said in docs/retries.md.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tools.outcome import Call, CallFailure, Outcome, Proceed
@@ -29,11 +33,15 @@ def _repeatable(outcome: Outcome) -> bool:
 async def _repeated(call: Call, proceed: Proceed, first: Outcome) -> Outcome:
     from tenacity import AsyncRetrying, retry_if_result
 
-    outcomes = [first]
+    outcomes, in_doubt = [first], False
 
     async def again() -> Outcome:
-        # The outcome of the call that was already made counts as the first attempt's.
-        return outcomes.pop() if outcomes else await proceed(call)
+        # The outcome of the call that was already made counts as the first attempt's. A call that may have had its
+        # effect stays in doubt whatever becomes of the next one: that one may never have arrived.
+        nonlocal in_doubt
+        outcome = outcomes.pop() if outcomes else await proceed(call)
+        in_doubt = in_doubt or (isinstance(outcome, CallFailure) and outcome.in_doubt)
+        return outcome
 
     retrying = AsyncRetrying(
         sleep=call.ports.clock.sleep,
@@ -43,7 +51,7 @@ async def _repeated(call: Call, proceed: Proceed, first: Outcome) -> Outcome:
         retry_error_callback=_last,
     )
     outcome: Outcome = await retrying(again)
-    return outcome
+    return replace(outcome, in_doubt=True) if in_doubt and isinstance(outcome, CallFailure) else outcome
 
 
 def _wait(call: Call, state: RetryCallState) -> float:

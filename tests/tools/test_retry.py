@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plans.failure import CODES
 from tests.tools.calls import Scripted, Time, a_call, code_of, failed, tool_of
-from tools.outcome import Success
+from tools.outcome import Call, CallFailure, Outcome, Success
 from tools.retry import REPEATABLE, retry_transport
 from tools.spec import Effect
 
@@ -84,3 +89,50 @@ async def test_the_policy_of_the_tool_counts(time: Time) -> None:
     below = Scripted([failed("UNAVAILABLE")])
     await retry_transport(a_call(tool_of(lambda: 1, name="t", retry=retry), clock=time.clock), below)
     assert (len(below.calls), time.slept) == (5, [1, 3, 4, 4])
+
+
+@pytest.mark.parametrize("later", [failed("NOT_FOUND"), failed("BREAKER_OPEN", called=False), failed("UNAVAILABLE")])
+async def test_what_may_have_happened_stays_in_doubt_whatever_comes_after(later: CallFailure, time: Time) -> None:
+    """An idempotent call whose connection was lost, and then one that was refused, or never arrived: the first one may
+    have had its effect all the same. A success settles it."""
+    lost = replace(failed("UNAVAILABLE"), in_doubt=True)
+    call = a_call(tool_of(lambda: 1, name="t", effect="idempotent"), clock=time.clock)
+    outcome = await retry_transport(call, Scripted([lost, later]))
+    assert isinstance(outcome, CallFailure)
+    assert (outcome.failure.code, outcome.in_doubt, outcome.called) == (later.failure.code, True, later.called)
+    assert await retry_transport(call, Scripted([lost, Success(1)])) == Success(1)
+
+
+@given(
+    delays=st.lists(st.none() | st.floats(0, 40), min_size=1, max_size=6),
+    jitter=st.floats(0, 5),
+    share=st.floats(0, 1),
+    seconds=st.floats(0, 120),
+)
+def test_no_call_comes_earlier_than_the_other_side_asked_nor_after_the_deadline(
+    delays: list[float | None], jitter: float, share: float, seconds: float
+) -> None:
+    """For any Retry-After, any jitter and any deadline: each call comes at least so long after the one before, none
+    after the deadline, and what was not waited for is told."""
+
+    async def scenario() -> None:
+        time, made = Time(), list[float]()
+        clock = replace(time.clock, uniform=lambda low, high: low + share * (high - low))
+        call = a_call(
+            tool_of(lambda: 1, name="t", retry={"max_attempts": 6, "jitter": jitter}), clock=clock, seconds=seconds
+        )
+
+        async def fails(_: Call) -> Outcome:
+            made.append(time.now)
+            return failed("RATE_LIMITED", delay_s=delays[min(len(made), len(delays)) - 1])
+
+        began = time.now
+        outcome = await retry_transport(call, fails)
+        for earlier, later, asked in zip(made, made[1:], delays, strict=False):
+            assert later - earlier >= (asked or 0.0) - 1e-9
+        assert all(at < began + seconds for at in made[1:])
+        assert isinstance(outcome, CallFailure)
+        assert outcome.failure.delay_s == delays[min(len(made), len(delays)) - 1]
+        assert time.now == made[-1]  # nobody slept for a call that was not made
+
+    asyncio.run(scenario())
