@@ -73,7 +73,7 @@ def tools_set(
 def tools_enable(
     context: typer.Context, name: ToolName, toolkit: Toolkits = None, by: By = None, json: Json = False
 ) -> None:
-    """Switch a tool on."""
+    """Switch a tool on; its calls that failed again and again may be made once more."""
     from graph.commands.tool_changes import switch_tool
 
     switch_tool(name, _asked(context, toolkit, json, by), on=True)

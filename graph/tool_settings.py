@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from checkpoints.failed_calls import PostgresFailures
 from checkpoints.tool_settings import PostgresSettings, Stored, ToolChange
 from checkpoints.tool_stores import PostgresBreakers
 from graph.given import check_id
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Changed:
     """What a change has made of a tool's settings: those that differ, by name, from what and to what. A setting that
-    is missing on one side is there as declared."""
+    is missing on one side is there as declared. `forgiven` counts calls that had failed, and that may be made again at
+    once."""
 
     tool: str
     before: Flat
     after: Flat
+    forgiven: int = 0
 
     @classmethod
     def of(cls, tool: str, before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Changed:
@@ -61,6 +64,7 @@ class ToolSettings:
         own = ports.settings if ports is not None else None
         self._settings = own if isinstance(own, PostgresSettings) else PostgresSettings(database)
         self._breakers = PostgresBreakers(database)
+        self._failures = PostgresFailures(database)
         self._clock = ports.clock if ports is not None else Clock()
 
     async def set(
@@ -84,9 +88,12 @@ class ToolSettings:
         return await self._stored(tool, change, by)
 
     async def enable(self, tool: str, *, by: str = "library") -> Changed:
-        """Switch a tool on. Raises UnknownTool."""
+        """Switch a tool on, and let calls that failed again and again be made once more. Raises UnknownTool."""
         declared_on = tool in self._registry.declared and self._registry.declared[tool].enabled
-        return await (self.set(tool, {}, unset=["enabled"], by=by) if declared_on else self._switch(tool, by, on=True))
+        changed = await (
+            self.set(tool, {}, unset=["enabled"], by=by) if declared_on else self._switch(tool, by, on=True)
+        )
+        return replace(changed, forgiven=await self._failures.forget(tool))
 
     async def disable(self, tool: str, *, by: str = "library") -> Changed:
         """Switch a tool off: its next start is refused, and goes to its fallback. Raises UnknownTool."""

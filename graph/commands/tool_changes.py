@@ -93,11 +93,14 @@ def _change(asked: Asked, work: Callable[[ToolSettings], Awaitable[Changed]]) ->
     tool = registry.declared.get(changed.tool)
     declared = {name: declared_value(tool, name) for name in changed.names} if tool else {}
     if asked.as_json:
-        print_json({"tool": changed.tool, "by": asked.who, "changes": changed.as_json()})
+        told = {"tool": changed.tool, "by": asked.who, "changes": changed.as_json()}
+        print_json({**told, "forgiven": changed.forgiven} if changed.forgiven else told)
     elif changed.names:
         show(f"{changed.tool}: {_told(changed, declared)}")
-    else:
+    elif not changed.forgiven:
         show(f"{changed.tool} is so already: nothing was changed")
+    if changed.forgiven and not asked.as_json:
+        show(f"{changed.tool}: failed calls that may be made again at once: {changed.forgiven}")
 
 
 def _told(changed: Changed, declared: Mapping[str, JSON]) -> str:

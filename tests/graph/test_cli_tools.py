@@ -113,6 +113,20 @@ def test_what_makes_no_sense_is_refused_with_all_of_its_faults_and_changes_nothi
     assert surestep("tools", "history", "--json").json == {"changes": []}
 
 
+def test_a_call_that_failed_again_and_again_is_made_again_once_enabled(surestep: Run, project: Project) -> None:
+    """Three runs fail, the fourth is refused without a call and says what lifts that; `enable` does."""
+    order = ("run", "--plan", "broken.json", *KIT, "--json")
+    step = {"id": "s1", "tool": "broken", "args": {"why": "it is broken"}, "reason": "a test"}
+    project.write("broken.json", {"goal": "a test", "steps": [step]})
+    codes = [surestep(*order).json["steps"][0]["failure"]["code"] for _ in range(4)]
+    assert codes == ["NOT_FOUND"] * 3 + ["REPEATED_FAILURE"]
+    assert "surestep tools enable broken" in surestep(*order).json["steps"][0]["failure"]["message"]
+    told = surestep("tools", "enable", "broken", *KIT)
+    assert told.out == "broken: failed calls that may be made again at once: 1\n"
+    assert surestep(*order).json["steps"][0]["failure"]["code"] == "NOT_FOUND"
+    assert surestep("tools", "enable", "broken", *KIT, "--json").json["forgiven"] == 1
+
+
 def test_a_tool_is_switched_off_and_on(surestep: Run) -> None:
     """It is seen in the list; on again it is as declared, and twice is once."""
     assert surestep("tools", "disable", "double", *KIT).out == "double: enabled true as declared → false\n"

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
 from nodes import schemas
-from nodes.models import ModelAnswer, ModelSettings
+from nodes.model_settings import ModelSettings
+from nodes.models import ModelAnswer
 from plans.failure import ToolFailure
 from plans.values import canonical
 from tests.simulation.doors import Wire
