@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict
 
 from nodes.fold import RunFold
+from nodes.origins import rests_on_mock, sentence
 from nodes.state import Forked, RunStatus
 from nodes.step_run import StepRun
 from plans.decisions import ApprovalRequest
@@ -24,7 +25,9 @@ class _Frozen(BaseModel):
 
 
 class StepResult(_Frozen):
-    """One step of the current plan and where it stands. A `for_each` step counts the attempts and adds up the seconds
+    """One step of the current plan and where it stands. `degraded` says what its result was made by or from, where that
+    is not what was asked for; `mock` that it is made up, or made from what is; `kept_s` how old it was when it was
+    taken from the cache. A `for_each` step counts the attempts and adds up the seconds
     of its `children`. One that is `in_doubt` has begun an effect of which nobody knows whether it has happened."""
 
     id: str
@@ -35,6 +38,8 @@ class StepResult(_Frozen):
     output_ref: str | None = None
     failure: Failure | None = None
     degraded: str | None = None
+    mock: bool = False
+    kept_s: float | None = None
     skipped_because: str | None = None
     elapsed_s: float = 0.0
     title: str | None = None
@@ -157,7 +162,9 @@ def _one(fold: RunFold, unit: str, tool: str | None, title: str | None) -> StepR
         in_doubt=run.in_doubt is not None and run.failure is not None,
         output_ref=run.output.output_ref if run.output else None,
         failure=run.failure if run.status in ("failed", "running") else None,
-        degraded=run.degraded,
+        degraded=sentence(fold, unit) if run.status == "done" else None,
+        mock=run.status == "done" and rests_on_mock(fold, unit),
+        kept_s=run.kept_s,
         skipped_because=run.skipped_because,
         elapsed_s=round(run.elapsed_s, 6),
         title=title,
@@ -165,6 +172,6 @@ def _one(fold: RunFold, unit: str, tool: str | None, title: str | None) -> StepR
 
 
 def _step_as_json(step: StepResult) -> dict[str, Any]:
-    shown = step.model_dump(mode="json", include={"id", "tool", "status", "attempts", "output_ref"})
+    shown = step.model_dump(mode="json", include={"id", "tool", "status", "attempts", "output_ref", "degraded", "mock"})
     doubt = {"in_doubt": True} if step.in_doubt else {}
     return {**shown, "failure": step.failure.model_dump(mode="json") if step.failure else None, **doubt}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from nodes.events import Event
 from nodes.fold import RunFold
+from nodes.origins import remark
 from nodes.step_run import StepRun
 
 
@@ -21,13 +22,13 @@ def standing(picture: RunFold) -> Iterator[Event]:
             run = picture.steps.get(unit, StepRun())
             if run.status != "pending":
                 own = [picture.steps.get(child, StepRun()) for child in children] if unit == step.id else []
-                yield _moved(unit, step.title, run.tool or step.tool or step.action, run, own)
+                yield _moved(picture, unit, step.title, run.tool or step.tool or step.action, run, own)
             if unit in asked:
                 request = asked[unit]
                 yield Event(kind="approval", step_id=unit, tool=request.tool, status="pending", message=request.reason)
 
 
-def _moved(unit: str, title: str | None, tool: str, run: StepRun, children: list[StepRun]) -> Event:
+def _moved(picture: RunFold, unit: str, title: str | None, tool: str, run: StepRun, children: list[StepRun]) -> Event:
     elements = f"{len(children)} elements" if children and run.status == "running" else None
     return Event(
         kind="step",
@@ -37,5 +38,5 @@ def _moved(unit: str, title: str | None, tool: str, run: StepRun, children: list
         status="in_doubt" if run.in_doubt is not None else run.status,
         attempt=run.attempt,
         elapsed_s=run.elapsed_s + sum(child.elapsed_s for child in children),
-        message=run.failure.message if run.failure else run.skipped_because or run.degraded or elements,
+        message=run.failure.message if run.failure else run.skipped_because or remark(picture, unit) or elements,
     )

@@ -84,6 +84,7 @@ def admit(step: Step, fold: RunFold, facts: Facts) -> Admission:
     try:
         if (unwanted := _unwanted(step, facts)) is not None:
             return unwanted
+        _not_refused_already(run)
         _enabled_and_permitted(step, facts, run)
         _required(step, facts)
         args = _arguments(step, run, facts)
@@ -158,7 +159,15 @@ def idempotency_key(run_id: str, unit: str, tool: str, args: Mapping[str, JSON])
     return sha256_of([run_id, unit, tool, dict(args)])[:40]
 
 
+def _not_refused_already(run: StepRun) -> None:
+    """A fallback may be a code to end with, or an alternative whose arguments cannot be made."""
+    if run.stand_in is not None and run.stand_in.refused is not None:
+        raise _Refused(*run.stand_in.refused)
+
+
 def _enabled_and_permitted(step: Step, facts: Facts, run: StepRun) -> None:
+    """Whether the tool may answer now. A mock needs no tool that is switched on; what a tool that was switched off has
+    given before is as little wanted as what it would give now."""
     if step.action != "tool":
         return
     name = run.tool or step.tool
@@ -167,7 +176,7 @@ def _enabled_and_permitted(step: Step, facts: Facts, run: StepRun) -> None:
         raise _Refused("TOOL_DISABLED", f"the tool {name!r} is not registered here{why}")
     if facts.tool.to_configure is not None:
         raise _Refused("TOOL_DISABLED", f"the tool {name!r} cannot be called yet: {facts.tool.to_configure}")
-    if not facts.tool.enabled:
+    if not facts.tool.enabled and not (run.stand_in is not None and run.stand_in.kind == "mock"):
         raise _Refused("TOOL_DISABLED", f"the tool {name!r} is switched off (surestep tools enable {name})")
     if facts.tool.spec.roles and facts.role not in facts.tool.spec.roles:
         raise _Refused("NOT_PERMITTED", f"the tool {name!r} is for {', '.join(facts.tool.spec.roles)} only")

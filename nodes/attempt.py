@@ -13,6 +13,7 @@ from nodes.events import Event
 from nodes.judging import call_model
 from nodes.missing import note, without
 from nodes.recording import record_failure, record_success
+from nodes.standing_in import stand_in
 from nodes.step_run import base_id, child_index
 from nodes.tools_now import current_tool
 from nodes.tracing import traced
@@ -75,7 +76,9 @@ async def _not_started(session: Session, unit: str, step: Step, why: Refuse | Sk
 
 async def _run(session: Session, unit: str, step: Step, admitted: Run, named: dict[str, JSON]) -> None:
     _say(session, unit, step, "running")
-    if step.action == "llm":
+    if (by := session.fold.run(unit).stand_in) is not None:
+        await stand_in(session, unit, step, admitted, by)
+    elif step.action == "llm":
         await call_model(session, unit, step, named, admitted.missing)
     else:
         await call_tool(session, unit, step, admitted)

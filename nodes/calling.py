@@ -164,9 +164,12 @@ async def _call(session: Session, attempt: Attempt) -> None:
 async def _succeeded(session: Session, attempt: Attempt, outcome: Success, started: float) -> None:
     """An effect that came back has happened, even where its result is no success."""
     degraded = outcome.degraded or attempt.degraded
+    told: dict[str, Any] = {} if outcome.called else {"called": False}
+    if outcome.kept_s is not None:
+        told["kept_s"] = round(outcome.kept_s, 3)
     happened = attempt.tool.effect != "read"
     unit, step, value = attempt.unit, attempt.step, outcome.value
-    await record_success(session, unit, step, value, started=started, degraded=degraded, happened=happened)
+    await record_success(session, unit, step, value, started=started, degraded=degraded, happened=happened, told=told)
 
 
 async def _failed(session: Session, attempt: Attempt, outcome: CallFailure, started: float) -> None:

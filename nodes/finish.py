@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage
 
 from checkpoints.crash_points import reached
 from checkpoints.runs import OPEN
+from nodes.origins import notes
 from nodes.state import AgentState, RunHead, RunStatus
 from plans.failure import Failure
 from plans.faults import errors_among
@@ -143,10 +144,10 @@ def _answer(session: Session, status: RunStatus, failures: list[Failure], text: 
         return "; ".join(["cancelled because somebody asked for it", *said])
     if status != "done":
         return "; ".join(said) or f"the run has ended before these steps have: {', '.join(_left(session))}"
-    notes = [f"Note: step {unit} was {run.degraded}." for unit, run in session.fold.steps.items() if run.degraded]
+    told = [f"Note: {note}." for note in notes(session.fold)]
     missing = [f"Missing: {message}." for message in said]
     left_out = [f"Left out: {note}." for note in _skipped(session)] if missing else []
-    return "\n".join((text, *notes, *missing, *left_out))
+    return "\n".join((text, *told, *missing, *left_out))
 
 
 def _skipped(session: Session) -> list[str]:

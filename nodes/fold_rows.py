@@ -9,7 +9,7 @@ from checkpoints.runs import OPEN
 from nodes.fold_spending import model, reservation, wall
 from nodes.inheritance import inherited
 from nodes.state import InputFile, RunHead, Verdict
-from nodes.step_run import Output, StepRun, base_id
+from nodes.step_run import Output, StandIn, StepRun, base_id
 from nodes.versions import journal_version
 from plans.decisions import ApprovalRequest
 from plans.failure import CODES, Failure
@@ -74,7 +74,9 @@ def _answer_verdicts(self: RunFold, changed: set[str], body: Body) -> None:
 
 def _intent(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run = self.run(unit)
-    if run.status != "running":  # an effect that is sent again with its key opens a new attempt without a move
+    if run.status == "running":  # an effect that is sent again with its key opens a new attempt without a move
+        run.acted = True
+    else:
         run.moved("running")
     run.attempt, run.in_doubt, run.verdict, run.resend = attempt, dict(body), None, False
     run.failure = None
@@ -85,7 +87,7 @@ def _intent(self: RunFold, unit: str, attempt: int, body: Body) -> None:
 
 def _unknown(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run = self.run(unit)
-    run.attempt, run.verdict = attempt, None
+    run.attempt, run.verdict, run.acted = attempt, None, True
     run.failure = Failure.model_validate(body["failure"])
     self.undecided[unit] = None
     self.usage = self.usage.plus(attempts=1)
@@ -93,7 +95,7 @@ def _unknown(self: RunFold, unit: str, attempt: int, body: Body) -> None:
 
 def _settlement(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run = self.run(unit)
-    run.failure = run.verdict = None
+    run.failure, run.verdict, run.acted = None, None, True
     self.undecided.pop(unit, None)
     if body["how"] == "run":
         run.resend = True
@@ -103,8 +105,7 @@ def _settlement(self: RunFold, unit: str, attempt: int, body: Body) -> None:
         run.skipped_because = body["why"]
         run.moved("skipped")
         return
-    run.output = Output.from_stored(body["output"])
-    run.moved("done")
+    _result(run, body)
     self.usage = self.usage.plus(steps=1)
 
 
@@ -115,18 +116,32 @@ def _outcome(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run.attempt, run.verdict = attempt, None
     intent, run.in_doubt = run.in_doubt, None
     run.elapsed_s += body.get("elapsed_s", 0.0)
-    failure = body.get("failure")
-    self.usage = self.usage.plus(attempts=1, steps=0 if failure else 1)
+    failure, called = body.get("failure"), body.get("called", True)
+    self.usage = self.usage.plus(attempts=int(called), cached=int("kept_s" in body), steps=0 if failure else 1)
     if failure:
         run.failure = Failure.model_validate(failure)
         self.undecided[unit] = None
         if intent:
             _effect_after_failure(self, unit, intent, happened=bool(body.get("happened")))
-        run.moved("failed")
+            run.acted = run.acted or bool(body.get("happened"))
+        _failed(run)
         return
-    run.output, run.failure = Output.from_stored(body["output"]), None
-    run.degraded = body.get("degraded")
+    run.failure = None
+    _result(run, body)
+
+
+def _result(run: StepRun, body: Body) -> None:
+    run.output = Output.from_stored(body["output"])
+    run.degraded, run.mock = body.get("degraded"), body.get("mock", False)
+    run.rests_on, run.kept_s = tuple(body.get("rests_on", ())), body.get("kept_s")
     run.moved("done")
+
+
+def _failed(run: StepRun) -> None:
+    """Of a kept result that was not there nothing is left: what is tried next calls the tool."""
+    if run.stand_in is not None and run.stand_in.kind == "cached":
+        run.stand_in = None
+    run.moved("failed")
 
 
 def _effect_after_failure(self: RunFold, unit: str, intent: Body, *, happened: bool) -> None:
@@ -148,7 +163,7 @@ def _refusal(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run.attempt, run.verdict = attempt, None
     run.failure = Failure.model_validate(body["failure"])
     self.undecided[unit] = None
-    run.moved("failed")
+    _failed(run)
 
 
 def _skip(self: RunFold, unit: str, _: int, body: Body) -> None:
@@ -195,9 +210,11 @@ def _count_global(self: RunFold) -> None:
 
 def _fallback(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run = self.run(unit)
-    run.tool, run.tried = body["tool"], (*run.tried, body["tool"])
-    run.args, run.degraded = body.get("args"), body["degraded"]
-    run.first_attempt, run.not_before = attempt + 1, None
+    run.tool, run.tried = body["tool"], (*run.tried, body.get("alternative", body["tool"]))
+    run.args, run.degraded, run.not_before = body.get("args"), body.get("degraded"), None
+    run.stand_in = StandIn.of_row(body)
+    if run.tool is not None:  # another tool has tries of its own
+        run.first_attempt = attempt + 1
     run.moved("pending")
     self.queue = [verdict for verdict in self.queue if verdict.key != f"{unit}#{attempt}"]
 

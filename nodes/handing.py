@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodes.events import Event
+from nodes.origins import degraded_inputs
 from plans.plan import Step
 from tools.context import Progress, ToolContext
 from tools.files import FileScope
@@ -50,6 +51,7 @@ def context(
         connection=transaction or engine.connections.read_only(),
         external=engine.connections.external,
         progress=_on_loop(_telling(session, unit, tool.name, attempt)),
+        notes=tuple(f"{name} was {said}" for name, said in degraded_inputs(session.fold, step, unit).items()),
     )
 
 

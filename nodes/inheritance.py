@@ -20,7 +20,9 @@ from plans.wording import listed
 if TYPE_CHECKING:
     from nodes.fold import RunFold
 
-_KEPT = tuple(field.name for field in fields(StepRun) if field.name not in ("verdict", "not_before", "resend"))
+_KEPT = tuple(
+    field.name for field in fields(StepRun) if field.name not in ("verdict", "not_before", "resend", "stand_in")
+)
 
 
 def inheritance(parent: RunFold, step_id: str) -> dict[str, Any]:
@@ -157,8 +159,7 @@ def _stored(run: StepRun) -> dict[str, Any]:
         found["output"] = asdict(run.output)
     if run.failure is not None:
         found["failure"] = run.failure.model_dump()
-    if run.tried:
-        found["tried"] = list(run.tried)
+    found |= {name: list(found[name]) for name in ("tried", "rests_on") if name in found}
     return found
 
 
@@ -168,6 +169,5 @@ def _restored(stored: Mapping[str, Any]) -> StepRun:
         known["output"] = Output(**known["output"])
     if "failure" in known:
         known["failure"] = Failure.model_validate(known["failure"])
-    if "tried" in known:
-        known["tried"] = tuple(known["tried"])
+    known |= {name: tuple(known[name]) for name in ("tried", "rests_on") if name in known}
     return StepRun(**known)

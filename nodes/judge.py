@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from nodes.answered import unusable
 from nodes.model_errors import AnswerUnusable
@@ -24,6 +25,8 @@ MAX_VALUES = 24_000
 """Characters of JSON that all values together may have in one prompt: about 8,000 tokens."""
 MAX_TOKENS = 2_000
 """Longest answer of an llm step, in tokens."""
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 JUDGE = load("judge")
 _THOUGHTS = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
@@ -58,9 +61,11 @@ async def judge(
     *,
     goal: str,
     missing: Sequence[str] = (),
+    degraded: Mapping[str, str] = NOTHING,
     max_tokens: int = MAX_TOKENS,
 ) -> Judgement:
-    """The step's value: what its `output_schema` describes, or text where it has none.
+    """The step's value: what its `output_schema` describes, or text where it has none. `degraded` says of inputs, by
+    name, why they are not what was asked for.
 
     Raises ModelFailed: MODEL_REFUSED for a refusal or a filter, MODEL_ANSWER_INVALID for an answer that is cut,
     empty, given twice or not of the schema; it then carries the answer and what was spent.
@@ -71,10 +76,14 @@ async def judge(
         "missing": quoted(list(missing)),
         "instruction": quoted(step.instruction),
     }
+    sections = ["task", "instruction"]
+    if degraded:
+        sections.insert(1, "degraded")
+        holes["degraded"] = quoted(dict(degraded))
     if step.output_schema is None:
-        prompt = JUDGE.render(["task", "as_text"], holes)
+        prompt = JUDGE.render([*sections, "as_text"], holes)
     else:
-        prompt = JUDGE.render(["task", "as_json"], holes | {"schema": quoted(step.output_schema)})
+        prompt = JUDGE.render([*sections, "as_json"], holes | {"schema": quoted(step.output_schema)})
     answer = await model.ask(prompt, schema=step.output_schema, max_tokens=max_tokens)
     return Judgement(accepted(answer, step.output_schema), answer, prompt.sha256)
 

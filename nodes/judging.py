@@ -9,6 +9,7 @@ from nodes.journaled_model import JournaledModel
 from nodes.judge import judge, values_for
 from nodes.missing import note, without
 from nodes.model_errors import ModelFailed
+from nodes.origins import degraded_inputs
 from nodes.recording import record_failure, record_success
 from nodes.step_run import child_index
 from plans.failure import Failure
@@ -33,7 +34,8 @@ async def call_model(
     try:
         journaled = JournaledModel(session, model, _question(session, unit, step, attempt))
         values = _values(step, named, missing)
-        judgement = await judge(journaled, step, values, goal=session.head.goal, missing=missing)
+        degraded = degraded_inputs(session.fold, step, unit)
+        judgement = await judge(journaled, step, values, goal=session.head.goal, missing=missing, degraded=degraded)
     except UnresolvedReference as error:
         await _failed(session, unit, attempt, "UNRESOLVED_REFERENCE", str(error))
     except ModelFailed as error:

@@ -13,6 +13,7 @@ from nodes.step_run import base_id
 from nodes.verdicts import Standing, decide, most_severe
 from plans.failure import Failure
 from plans.moves import SETTLED
+from tools.fallbacks import labelled
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -81,27 +82,35 @@ def _standing(session: Session, unit: str, failure: Failure) -> Standing:
     tool = session.engine.registry.get(run.tool or step.tool or "")
     # Children have had their tries and alternatives: what they came to is not changed by asking their parent again.
     once = step_id in session.fold.expansions and unit == step_id
+    ended = run.stand_in is not None and run.stand_in.kind == "code"
+    single = once or ended or (tool is not None and tool.spec.critical)
     return Standing(
         tries=run.tries,
-        max_attempts=1 if once or (tool is not None and tool.spec.critical) else limits.max_attempts,
+        max_attempts=1 if single else limits.max_attempts,
         resendable=tool is not None and tool.effect in ("idempotent", "transactional") and not is_inherited(run),
-        alternative=None if once else next_alternative(session, unit),
+        alternative=None if once or ended else next_alternative(session, unit, failure),
         can_replan=session.engine.planner is not None,
         local_replans_left=limits.max_local_replans - session.fold.local_replans[step_id],
         global_replans_left=limits.max_global_replans - session.fold.global_replans,
         is_child=unit != step_id,
         tolerated=unit != step_id or _tolerated(session, step_id),
+        stands_in=bool(run.tried),
     )
 
 
-def next_alternative(session: Session, unit: str) -> str | None:
-    """The next declared alternative that was not tried yet; none once an effect may have happened."""
+def next_alternative(session: Session, unit: str, failure: Failure) -> str | None:
+    """The name of the next fallback that was not tried yet, in their order; where the code asks for what is kept, that
+    comes first. None once an effect may have happened, whatever was found out about it since."""
     run = session.fold.run(unit)
     tool = session.engine.registry.get(session.step(base_id(unit)).tool or "")
-    if tool is None or run.in_doubt is not None:
+    if tool is None or run.in_doubt is not None or run.acted:
         return None
-    names = [fallback.tool for fallback in tool.spec.fallbacks]
-    return next((name for name in names if name not in run.tried and name in session.engine.registry), None)
+    known = session.engine.registry
+    declared = labelled(tool.spec.fallbacks)
+    left = [name for name, each in declared.items() if name not in run.tried and (not each.tool or each.tool in known)]
+    if failure.suggested_action == "use_cache_fallback":
+        left.sort(key=lambda name: declared[name].kind != "cached")
+    return next(iter(left), None)
 
 
 def _tolerated(session: Session, step_id: str) -> bool:

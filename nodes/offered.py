@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nodes.catalog import summary
+from nodes.origins import sentence
 from nodes.planner import FinishedStep
 from nodes.state import RunHead
 from nodes.tools_now import current_tools
@@ -42,5 +43,5 @@ async def finished_steps(session: Session) -> list[FinishedStep]:
     for step in session.fold.kept():
         run = session.fold.run(step.id)
         result = summary(await session.value(step.id)) if run.output is not None else {"status": run.status}
-        finished.append(FinishedStep(step, result))
+        finished.append(FinishedStep(step, result, sentence(session.fold, step.id)))
     return finished

@@ -25,10 +25,16 @@ PLAN_SCHEMA: Mapping[str, JSON] = compact(PlanDraft.model_json_schema())
 
 @dataclass(frozen=True, slots=True)
 class FinishedStep:
-    """A step that will not run again: its definition, and a summary of its result that may stand in a prompt."""
+    """A step that will not run again: its definition, a summary of its result that may stand in a prompt, and what the
+    result was made by or from where that is not what was asked for."""
 
     step: StepDraft
     summary: JSON
+    degraded: str | None = None
+
+    def shown(self) -> JSON:
+        """The result as a prompt has it."""
+        return {"summary": self.summary, "degraded": self.degraded} if self.degraded else self.summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +115,4 @@ def keeping(finished: Iterable[StepDraft], draft: PlanDraft) -> PlanDraft:
 
 def _finished(finished: FinishedStep) -> JSON:
     step = finished.step
-    return {"id": step.id, "title": step.title, "tool": step.tool, "args": step.args, "result": finished.summary}
+    return {"id": step.id, "title": step.title, "tool": step.tool, "args": step.args, "result": finished.shown()}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from nodes.events import Event
+from nodes.origins import remark, roots_of
 from nodes.step_run import base_id
 from plans.expressions import InvalidExpression, holds
 from plans.failure import Failure
@@ -14,6 +17,8 @@ from tools.redaction import redacted
 
 if TYPE_CHECKING:
     from nodes.session import Session
+
+NOTHING_MORE: Mapping[str, Any] = MappingProxyType({})
 
 
 def criterion_failure(session: Session, unit: str, step: Step, value: JSON) -> Failure | None:
@@ -33,17 +38,27 @@ def criterion_failure(session: Session, unit: str, step: Step, value: JSON) -> F
 
 
 async def outcome_body(
-    session: Session, unit: str, value: JSON, *, started: float, degraded: str | None = None
+    session: Session,
+    unit: str,
+    value: JSON,
+    *,
+    started: float,
+    degraded: str | None = None,
+    told: Mapping[str, Any] = NOTHING_MORE,
 ) -> tuple[dict[str, Any], Any]:
-    """The body of an outcome row, and the small artifact that travels with it."""
+    """The body of an outcome row, and the small artifact that travels with it. `told` is what the row says beside:
+    that nothing was called, how old the result was, or that it is a mock."""
     output, carried = await session.store(value)
     body: dict[str, Any] = {
         "output": output.as_stored(),
         "elapsed_s": round(session.clock.monotonic() - started, 6),
+        **told,
     }
     notes = [note for note in (session.fold.run(unit).degraded, degraded) if note]
     if notes:
         body["degraded"] = " and ".join(dict.fromkeys(notes))
+    if roots := roots_of(session.fold, session.step(base_id(unit)), unit):
+        body["rests_on"] = list(roots)
     return body, carried
 
 
@@ -56,6 +71,7 @@ async def record_success(
     started: float,
     degraded: str | None = None,
     happened: bool = False,
+    told: Mapping[str, Any] = NOTHING_MORE,
 ) -> None:
     """Store a result and its outcome row; dependents may start at once, effects among them wait for the row.
 
@@ -64,7 +80,7 @@ async def record_success(
     if failure := criterion_failure(session, unit, step, value):
         await record_failure(session, unit, failure, elapsed_s=session.clock.monotonic() - started, happened=happened)
         return
-    body, carried = await outcome_body(session, unit, value, started=started, degraded=degraded)
+    body, carried = await outcome_body(session, unit, value, started=started, degraded=degraded, told=told)
     run = session.fold.run(unit)
     attempt = run.attempt if run.in_doubt is not None else run.attempt + 1
     await session.record("outcome", unit, attempt, body=body, artifact=carried)
@@ -79,6 +95,7 @@ async def record_failure(
     raw: str | None = None,
     elapsed_s: float = 0.0,
     happened: bool = False,
+    called: bool = True,
 ) -> None:
     """Write a failure down; its raw text goes into an artifact and nowhere else. Whatever it came from (a tool, a
     model's endpoint, the database), what looks like a secret stays out of both."""
@@ -91,6 +108,8 @@ async def record_failure(
     body: dict[str, Any] = {"failure": failure.model_dump(exclude_none=True), "elapsed_s": round(elapsed_s, 6)}
     if happened:
         body["happened"] = True
+    if not called:
+        body["called"] = False
     await session.record(kind, unit, failure.attempt, body=body, artifact=carried)
     announce(session, unit, session.step(base_id(unit)))
 
@@ -107,6 +126,6 @@ def announce(session: Session, unit: str, step: Step) -> None:
             status="in_doubt" if run.in_doubt is not None else run.status,
             attempt=run.attempt,
             elapsed_s=run.elapsed_s,
-            message=run.failure.message if run.failure else run.degraded,
+            message=run.failure.message if run.failure else remark(session.fold, unit),
         )
     )

@@ -68,7 +68,7 @@ def repair_prompt(
     faults: Sequence[Fault] = (),
 ) -> Rendered:
     """The prompt of a repair call: nothing of the plan but the failed step, what it may read and who reads it."""
-    available = {done.step.id: done.summary for done in finished}
+    available = {done.step.id: done.shown() for done in finished}
     holes = {
         "schema": quoted(PLAN_SCHEMA),
         "tools": quoted(described(catalog)),

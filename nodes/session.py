@@ -14,6 +14,7 @@ from checkpoints.journal import Row
 from checkpoints.leases import Lease
 from nodes.events import Event
 from nodes.fold import RunFold
+from nodes.origins import degraded_steps
 from nodes.state import STATE_VERSION, RunHead, RunStatus
 from nodes.step_run import Output
 from plans.errors import ArtifactMissing, SurestepError
@@ -256,6 +257,7 @@ class Session:
             "approvals": self.fold.waiting(),
             "counts": self.fold.counts(),
             "usage": usage,
+            "degraded": degraded_steps(self.fold) or None,
         }
         return {name: value for name, value in now.items() if state.get(name) != value}
 

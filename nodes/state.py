@@ -153,6 +153,7 @@ class AgentState(AgentInput, AgentOutput, total=False):
     approvals: list[ApprovalRequest]
     counts: dict[str, int]
     usage: Usage
+    degraded: dict[str, str] | None
 
 
 CHECKPOINTED: tuple[type[BaseModel], ...] = (

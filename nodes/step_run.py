@@ -9,6 +9,7 @@ from typing import Any
 from nodes.state import Verdict
 from plans.failure import Failure
 from plans.moves import SETTLED, Status, move
+from tools.fallbacks import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,34 @@ class Output:
         return cls(stored["output_ref"], stored["size"], sha256, stored.get("media_type", "application/json"))
 
 
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """How the next attempt is answered without a call of the step's own tool: by its fallback of this name. `refused`
+    is the code and the sentence with which it ends instead, before anything is asked."""
+
+    kind: Kind
+    label: str
+    at_most_s: float = 0.0
+    because: str = ""
+    refused: tuple[str, str] | None = None
+
+    @classmethod
+    def of_row(cls, body: Mapping[str, Any]) -> StandIn | None:
+        """From a `fallback` row; None where another tool is simply called. Rows of older versions know no other."""
+        kind, refused = body.get("kind", "tool"), body.get("refused")
+        if kind == "tool" and refused is None:
+            return None
+        said = (refused["code"], refused["message"]) if refused else None
+        return cls(kind, body["alternative"], body.get("at_most_s", 0.0), body.get("because", ""), said)
+
+
 @dataclass(slots=True)
 class StepRun:
     """What has become of it so far. `in_doubt` is the intent whose outcome is not known; `resend` says that it may be
-    sent again; `exhausted` that nothing more will be tried after its failure."""
+    sent again; `exhausted` that nothing more will be tried after its failure. `tool` is the alternative that it calls,
+    `stand_in` what answers it without a call. `acted` says that its effect may have happened at some time, settled or
+    not: nothing takes its place any more. `degraded` says what its result was made by, if not by its tool as asked,
+    `mock` that it was made up, `rests_on` which degraded step runs it was made from; `kept_s` how old it was."""
 
     status: Status = "pending"
     attempt: int = 0
@@ -51,7 +76,12 @@ class StepRun:
     verdict: Verdict | None = None
     not_before: float | None = None
     degraded: str | None = None
+    mock: bool = False
+    rests_on: tuple[str, ...] = ()
+    kept_s: float | None = None
     tried: tuple[str, ...] = ()
+    stand_in: StandIn | None = None
+    acted: bool = False
     in_doubt: dict[str, Any] | None = None
     resend: bool = False
     exhausted: bool = False

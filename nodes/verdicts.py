@@ -37,10 +37,24 @@ FIRST: Mapping[str, tuple[VerdictName, ...]] = MappingProxyType(
 )
 """Codes whose order differs from their class's."""
 
+_NEXT_ALTERNATIVE: tuple[VerdictName, ...] = ("fallback", "local_replan", "global_replan")
+OF_ALTERNATIVES: Mapping[str, tuple[VerdictName, ...]] = MappingProxyType(
+    {
+        "INVALID_ARGS": _NEXT_ALTERNATIVE,
+        "UNRESOLVED_REFERENCE": _NEXT_ALTERNATIVE,
+        "NOT_PERMITTED": _NEXT_ALTERNATIVE,
+        "RULE_VIOLATED": _NEXT_ALTERNATIVE,
+        "REJECTED": ("fallback",),
+        "APPROVAL_EXPIRED": ("fallback",),
+    }
+)
+"""Codes that say of an alternative only that it may not or cannot stand in: the next one is tried first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a failed step run stands: what it has used up, and what is left to try."""
+    """Where a failed step run stands: what it has used up, and what is left to try. `stands_in` says that it was not
+    its own tool that failed but a fallback of it."""
 
     tries: int
     max_attempts: int
@@ -51,16 +65,23 @@ class Standing:
     global_replans_left: int
     is_child: bool
     tolerated: bool
+    stands_in: bool = False
 
 
 def decide(failure: Failure, standing: Standing, *, now: float) -> Verdict:
     """The verdict on one failure. `now` is wall time in seconds; a retry's `not_before` is counted from it."""
-    for name in FIRST.get(failure.code, MOVES[CODES[failure.code].class_]):
+    for name in _moves(failure.code, standing):
         if _possible(name, failure, standing):
             return _verdict(name, failure, standing, now)
     if CODES[failure.code].class_ == "limit" or not standing.tolerated:
         return _verdict("finish", failure, standing, now)
     return _verdict("next", failure, standing, now)
+
+
+def _moves(code: str, standing: Standing) -> tuple[VerdictName, ...]:
+    if standing.stands_in and code in OF_ALTERNATIVES:
+        return OF_ALTERNATIVES[code]
+    return FIRST.get(code, MOVES[CODES[code].class_])
 
 
 def most_severe(verdicts: Sequence[Verdict]) -> Verdict | None:

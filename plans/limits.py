@@ -25,6 +25,8 @@ class Limits(BaseModel):
 class Usage(BaseModel):
     """What a run has spent so far: counted in the journal, so that a resume does not reset it.
 
+    `cached` counts attempts that were answered by a kept result, which `attempts` leaves out.
+
     `model_requests` are the HTTP requests of all questions, failed ones and retries among them; `estimated_tokens` of
     the tokens are our estimate, where an endpoint has reported none.
     """
@@ -33,6 +35,7 @@ class Usage(BaseModel):
 
     steps: int = 0
     attempts: int = 0
+    cached: int = 0
     local_replans: int = 0
     global_replans: int = 0
     model_calls: int = 0

@@ -34,7 +34,8 @@ class ToolContext:
     time.monotonic(); what comes back later is dropped. `connection` is a read-only transaction, and for a
     transactional tool the one that commits together with the record of its result. `external(name)` is a connection
     to a system of record that is not Surestep's own, for idempotent and irreversible tools. `progress(fraction,
-    message)` tells the person who watches; fraction is between 0 and 1, or None.
+    message)` tells the person who watches; fraction is between 0 and 1, or None. `notes` are sentences about arguments
+    that are not what was asked for: from a mock, an old result or another tool; whoever writes for people repeats them.
     """
 
     run_id: str
@@ -46,6 +47,7 @@ class ToolContext:
     connection: Connection
     external: Callable[[str], Connection]
     progress: Progress
+    notes: tuple[str, ...] = ()
 
     @property
     def seconds_left(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -34,7 +35,7 @@ def render(ctx: ToolContext, findings: Findings, name: str, language: Language) 
     stem = name.removesuffix(".html").removesuffix(".md")
     targets = {ending: ctx.files.writable(f"{stem}{ending}") for ending in (".md", ".html")}
     pace.tick(0.1, "drawing charts")
-    page = page_of(findings, language)
+    page = page_of(findings, language, ctx.notes)
     pace.tick(0.8, "writing the report")
     _write(targets[".md"], markdown_page(page, f"{Path(stem).name}.html"))
     _write(targets[".html"], html(page))
@@ -46,9 +47,11 @@ def _write(target: Path, text: str) -> None:
         draft.write_text(text, encoding="utf-8", newline="\n")
 
 
-def page_of(findings: Findings, language: Language) -> Page:
-    """The page, in the order in which it is read: what is wrong, then figures, then what the file is."""
+def page_of(findings: Findings, language: Language, notes: Sequence[str] = ()) -> Page:
+    """The page, in the order in which it is read: what is wrong, then figures, then what the file is. `notes` say what
+    of it rests on something else than was asked for; they stand first."""
     parts = [
+        *([Part(say(language, "part_notes"), (Listing(tuple(notes)),))] if notes else ()),
         *section_parts(findings.sections, language),
         *(anomaly_parts(findings.anomalies, language) if findings.anomalies else ()),
         *figure_parts(findings.aggregates, language),

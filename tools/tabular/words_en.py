@@ -112,6 +112,7 @@ WORDS = {
     "part_fields": "Fields",
     "part_table": "The table",
     "part_warnings": "Worth a look",
+    "part_notes": "Not what was asked for",
     "part_assumptions": "Assumptions",
     "tile_rows": "Rows",
     "tile_anomalous": "Anomalous rows",

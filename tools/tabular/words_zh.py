@@ -90,6 +90,7 @@ WORDS = {
     "part_fields": "字段",
     "part_table": "数据表",
     "part_warnings": "值得留意",
+    "part_notes": "并非所要求的内容",
     "part_assumptions": "所作假定",
     "tile_rows": "行数",
     "tile_anomalous": "异常行",
