@@ -36,7 +36,7 @@ def show_end(result: RunResult, toolkits: Sequence[str] = (), *, asked: bool = F
 def figures(result: RunResult) -> str:
     """What the run was and took, in one line."""
     done = sum(step.status == "done" for step in result.steps)
-    calls = sum(step.attempts for step in result.steps)
+    calls = sum(step.attempts for step in result.steps) - result.usage.cached
     all_steps = counted(len(result.steps), "step")
     parts = [
         all_steps if done == len(result.steps) else f"{done} of {all_steps}",

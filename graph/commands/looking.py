@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graph.commands.printing import harmless, print_json, show, write_bytes
 from graph.commands.shared import opened, waited
+from nodes.origins import age
 from plans.errors import InvalidInput
 from plans.wording import listed
 
@@ -83,7 +84,8 @@ def _show(result: RunResult) -> None:
 def _remark(step: StepResult) -> str:
     if step.failure is not None:
         return step.failure.message
-    return step.skipped_because or step.degraded or step.title or ""
+    kept = None if step.kept_s is None else f"answered from the cache, from {age(step.kept_s)} ago"
+    return step.skipped_because or step.degraded or kept or step.title or ""
 
 
 def show_table(names: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> None:

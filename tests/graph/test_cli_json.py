@@ -11,14 +11,14 @@ from tests.graph.program import Project, Run
 
 RESULT = {"run_id", "thread_id", "status", "answer", "plan", "steps", "approvals", "usage"}
 PLAN = {"plan_id", "revision", "source"}
-STEP = {"id", "tool", "status", "attempts", "output_ref", "failure"}
+STEP = {"id", "tool", "status", "attempts", "output_ref", "failure", "degraded", "mock"}
 APPROVAL = {
     "approval_id", "run_id", "thread_id", "step_id", "tool", "args", "args_sha256", "risk", "reason", "kind", "attempt",
     "created_at", "expires_at",
 }  # fmt: skip
 USAGE = {
-    "steps", "attempts", "local_replans", "global_replans", "model_calls", "model_requests", "prompt_tokens",
-    "completion_tokens", "estimated_tokens", "cost", "wall_s",
+    "steps", "attempts", "cached", "local_replans", "global_replans", "model_calls", "model_requests",
+    "prompt_tokens", "completion_tokens", "estimated_tokens", "cost", "wall_s",
 }  # fmt: skip
 FAILURE = {"code", "message", "step_id", "tool", "attempt", "delay_s", "raw_ref"}
 
