@@ -9,7 +9,7 @@ from checkpoints.runs import OPEN
 from nodes.fold_spending import model, reservation, wall
 from nodes.inheritance import inherited
 from nodes.state import InputFile, RunHead, Verdict
-from nodes.step_run import Output, StandIn, StepRun, base_id
+from nodes.step_run import StandIn, StepRun, base_id
 from nodes.versions import journal_version
 from plans.decisions import ApprovalRequest
 from plans.failure import CODES, Failure
@@ -105,7 +105,7 @@ def _settlement(self: RunFold, unit: str, attempt: int, body: Body) -> None:
         run.skipped_because = body["why"]
         run.moved("skipped")
         return
-    _result(run, body)
+    run.gave(body)
     self.usage = self.usage.plus(steps=1)
 
 
@@ -124,24 +124,10 @@ def _outcome(self: RunFold, unit: str, attempt: int, body: Body) -> None:
         if intent:
             _effect_after_failure(self, unit, intent, happened=bool(body.get("happened")))
             run.acted = run.acted or bool(body.get("happened"))
-        _failed(run)
+        run.failed()
         return
     run.failure = None
-    _result(run, body)
-
-
-def _result(run: StepRun, body: Body) -> None:
-    run.output = Output.from_stored(body["output"])
-    run.degraded, run.mock = body.get("degraded"), body.get("mock", False)
-    run.rests_on, run.kept_s = tuple(body.get("rests_on", ())), body.get("kept_s")
-    run.moved("done")
-
-
-def _failed(run: StepRun) -> None:
-    """Of a kept result that was not there nothing is left: what is tried next calls the tool."""
-    if run.stand_in is not None and run.stand_in.kind == "cached":
-        run.stand_in = None
-    run.moved("failed")
+    run.gave(body)
 
 
 def _effect_after_failure(self: RunFold, unit: str, intent: Body, *, happened: bool) -> None:
@@ -163,7 +149,7 @@ def _refusal(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run.attempt, run.verdict = attempt, None
     run.failure = Failure.model_validate(body["failure"])
     self.undecided[unit] = None
-    _failed(run)
+    run.failed()
 
 
 def _skip(self: RunFold, unit: str, _: int, body: Body) -> None:

@@ -248,7 +248,6 @@ class Session:
 
     def snapshot(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """What of the state has changed: unchanged values are not written again, for each write is stored."""
-        usage = self.fold.usage.model_copy(update={"wall_s": round(self.elapsed_s(), 3)})
         now: dict[str, Any] = {
             "schema_version": STATE_VERSION,
             "run": self.head,
@@ -256,7 +255,7 @@ class Session:
             "verdicts": list(self.fold.queue),
             "approvals": self.fold.waiting(),
             "counts": self.fold.counts(),
-            "usage": usage,
+            "usage": self.fold.usage.model_copy(update={"wall_s": round(self.elapsed_s(), 3)}),
             "degraded": degraded_steps(self.fold) or None,
         }
         return {name: value for name, value in now.items() if state.get(name) != value}

@@ -102,6 +102,19 @@ class StepRun:
         """Make a legal move."""
         self.status = move(self.status, status)
 
+    def gave(self, body: Mapping[str, Any]) -> None:
+        """It has given the result that this row names."""
+        self.output = Output.from_stored(body["output"])
+        self.degraded, self.mock = body.get("degraded"), body.get("mock", False)
+        self.rests_on, self.kept_s = tuple(body.get("rests_on", ())), body.get("kept_s")
+        self.moved("done")
+
+    def failed(self) -> None:
+        """It has failed. Of a kept result that was not there nothing is left: what is tried next calls the tool."""
+        if self.stand_in is not None and self.stand_in.kind == "cached":
+            self.stand_in = None
+        self.moved("failed")
+
 
 def base_id(unit: str) -> str:
     """`s3` for `s3[0]`, and for `s3` itself."""
