@@ -11,7 +11,7 @@ from tools.loading import load_toolkit
 from tools.mcp import McpToolkit
 from tools.registry import Registry, Toolkit, combine
 
-BUILT_IN = ("tools.tabular:tabular", "tools.orders:orders")
+BUILT_IN = ("tools.tabular:tabular", "tools.orders:orders", "tools.python:python")
 
 
 def registry_from(

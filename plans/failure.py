@@ -45,6 +45,7 @@ CODES: Mapping[str, CodeRow] = MappingProxyType(
         "OUTPUT_INVALID": _HARD,
         "OUTPUT_EMPTY": _HARD,
         "TOOL_ERROR": _HARD,
+        "RESOURCE_LIMIT": _HARD,
         "REPEATED_FAILURE": _HARD,
         "MODEL_ANSWER_INVALID": _HARD,
         "MODEL_REFUSED": _HARD,
