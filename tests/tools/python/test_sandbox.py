@@ -195,14 +195,14 @@ async def test_code_calls_the_functions_it_is_handed_and_no_others() -> None:
 
     def rate(currency: str) -> float:
         asked.append(currency)
-        if currency == "XXX":
-            raise LookupError("no rate for XXX")
+        if currency == "QQQ":
+            raise LookupError("no rate for QQQ")
         return 1.5
 
     tool = limited(rate=rate)
     assert (await answer("rate('USD') * 2", tool))["result"] == 3
     assert asked == ["USD"]
-    assert "no rate for XXX" in (await refusal("rate('XXX')", tool)).message
+    assert "no rate for QQQ" in (await refusal("rate('QQQ')", tool)).message
     assert "'rate' is not defined" in (await refusal("rate('USD')")).message
     assert tool.spec.cache_ttl_s is None
     assert TOOL.spec.cache_ttl_s == 300
