@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,16 @@ from nodes.origins import sentence
 from nodes.planner import FinishedStep
 from nodes.state import RunHead
 from nodes.tools_now import current_tools
+from plans.values import JSON
 from tools.breaker import open_tools
 from tools.permission import permitted
 from tools.tool import Tool
 
 if TYPE_CHECKING:
     from nodes.session import Session
+
+MOST_EXAMPLES = 2
+"""Examples of one toolkit in a prompt: each costs some 200 tokens in every planning call."""
 
 
 async def offered_tools(session: Session) -> list[Tool]:
@@ -29,6 +34,17 @@ async def offered_tools(session: Session) -> list[Tool]:
         and tool.to_configure is None
         and tool.name not in refusing
         and permitted(tool.spec, session.head.role)
+    ]
+
+
+def examples(session: Session, offered: Iterable[Tool]) -> list[tuple[str, JSON]]:
+    """What the toolkits show of how their tools are used, as goals and plans: of each the first few, and only where all
+    the tools in a plan are offered."""
+    names = {tool.name for tool in offered}
+    return [
+        (example.goal, dict(example.plan))
+        for toolkit in session.engine.registry.toolkits
+        for example in [each for each in toolkit.examples if each.tools <= names][:MOST_EXAMPLES]
     ]
 
 

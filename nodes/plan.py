@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from nodes.journaled_model import JournaledModel
 from nodes.model_errors import ModelFailed
-from nodes.offered import finished_steps, offered_tools, prompt_inputs
+from nodes.offered import examples, finished_steps, offered_tools, prompt_inputs
 from nodes.planner import draft_plan, keeping
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
@@ -72,11 +72,13 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
     revision = session.fold.plan.revision if session.fold.plan else 0
     key = f"plan:{planning.purpose}:{revision}:{planning.trigger}:{planning.tries}"
     try:
+        offered = await offered_tools(session)
         answer = await draft_plan(
             JournaledModel(session, model, key),
             _goal(session),
             prompt_inputs(session.head),
-            await offered_tools(session),
+            offered,
+            few_shots=examples(session, offered),
             faults=faults,
             finished=await finished_steps(session),
             failure=_failure(session, planning),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from nodes.answered import unusable
-from nodes.catalog import Offered, compact, described, inputs_shown
+from nodes.catalog import Offered, described, inputs_shown
+from nodes.model_errors import PromptTooLong
 from nodes.models import Asks, ModelAnswer
+from nodes.plan_form import PLAN_SCHEMA, PlanForm
 from nodes.prompts import Rendered, load, quoted
 from plans.failure import Failure
 from plans.faults import Fault
@@ -20,7 +23,6 @@ MAX_FAULTS = 30
 """Faults of a refused draft that are shown; more say nothing new."""
 
 PLANNER = load("planner")
-PLAN_SCHEMA: Mapping[str, JSON] = compact(PlanDraft.model_json_schema())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,19 @@ async def draft_plan(
     """Ask for a plan. `catalog` is what this run may use now; a `Path` among the inputs is a file.
 
     With `finished` steps the draft holds only what is still to be done (see `keeping`). Raises ModelFailed where
-    there was no answer; an answer that is no plan comes back as faults.
+    there was no answer; an answer that is no plan comes back as faults. A prompt that is too long with its examples is
+    sent without them.
     """
-    prompt = planning_prompt(
-        goal, inputs, catalog, faults=faults, finished=finished, failure=failure, few_shots=few_shots
-    )
-    answer = await model.ask(prompt, schema=PLAN_SCHEMA)
-    return PlannerAnswer(read_answer(answer), answer, prompt.sha256)
+    catalog = list(catalog)
+    form = PlanForm(catalog)
+    prompt = partial(planning_prompt, goal, inputs, catalog, faults=faults, finished=finished, failure=failure)
+    try:
+        answer = await model.ask(prompt(few_shots=few_shots), schema=form.schema)
+    except PromptTooLong:
+        if not few_shots:
+            raise
+        answer = await model.ask(prompt(), schema=form.schema)
+    return PlannerAnswer(read_answer(answer, form), answer, PLANNER.sha256)
 
 
 def planning_prompt(
@@ -100,11 +108,11 @@ def planning_prompt(
     return PLANNER.render(sections, holes)
 
 
-def read_answer(answer: ModelAnswer) -> Reading:
-    """The plan in a model's answer, or what is wrong with it."""
+def read_answer(answer: ModelAnswer, form: PlanForm) -> Reading:
+    """The plan in a model's answer, or what is wrong with it. Who was held to no form has written the plan's own."""
     if failed := unusable(answer):
         return Reading(draft=None, repaired=False, faults=(Fault(code=failed.fault, message=str(failed)),))
-    return read_plan(answer.text, answer.finish_reason)
+    return read_plan(answer.text, answer.finish_reason, form=None if answer.mode == "text" else form.restored)
 
 
 def keeping(finished: Iterable[StepDraft], draft: PlanDraft) -> PlanDraft:

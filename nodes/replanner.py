@@ -12,7 +12,8 @@ from typing import Any
 
 from nodes.catalog import Offered, described, inputs_shown
 from nodes.models import Asks, ModelAnswer
-from nodes.planner import MAX_FAULTS, PLAN_SCHEMA, FinishedStep, read_answer
+from nodes.plan_form import PLAN_SCHEMA, PlanForm
+from nodes.planner import MAX_FAULTS, FinishedStep, read_answer
 from nodes.prompts import Rendered, load, quoted
 from plans.failure import Failure
 from plans.faults import Fault
@@ -50,9 +51,11 @@ async def redraw_step(
     Raises ModelFailed where there was no answer; an answer that is no single step comes back as faults.
     """
     failed = plan.step((failure.step_id or "").partition("[")[0])
+    catalog = list(catalog)
+    form = PlanForm(catalog)
     prompt = repair_prompt(plan, failed, failure, inputs, catalog, finished=finished, faults=faults)
-    answer = await model.ask(prompt, schema=PLAN_SCHEMA)
-    reading = read_answer(answer)
+    answer = await model.ask(prompt, schema=form.schema)
+    reading = read_answer(answer, form)
     step, found = _single(reading, failed)
     return Repair(step, found, reading.repaired, answer, prompt.sha256)
 

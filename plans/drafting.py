@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -18,6 +18,10 @@ from plans.wording import kind_of
 
 STORED = frozenset({"schema_version", "plan_id", "revision", "source", "template"})
 """What a stored plan has beyond a draft: Surestep decides it anew, so it is read past."""
+
+
+Form = Callable[[JSON], JSON]
+"""Makes a plan's own form of the one that its author was held to; total, and changes nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ def refused(*faults: Fault, repaired: bool = False) -> Reading:
     return Reading(None, repaired, faults)
 
 
-def drafted(value: JSON, notes: Sequence[Note] = (), *, repaired: bool = False) -> Reading:
+def drafted(value: JSON, notes: Sequence[Note] = (), *, repaired: bool = False, form: Form | None = None) -> Reading:
     """The draft that a value is, or everything that is wrong with its form."""
     if isinstance(value, str) and isinstance(inner := _unquoted(value, dict), dict):
         value, repaired = inner, True
@@ -55,7 +59,7 @@ def drafted(value: JSON, notes: Sequence[Note] = (), *, repaired: bool = False) 
     if too_deep(value):
         return refused(Fault(code="PLAN_SYNTAX", message=f"the plan is nested deeper than {MAX_DEPTH} levels"))
     try:
-        plan = upgraded(value)
+        plan = upgraded(value if form is None else form(value))
     except VersionTooNew as error:
         return refused(Fault(code="VERSION_TOO_NEW", path="schema_version", message=str(error)), repaired=repaired)
     except ValueError as error:

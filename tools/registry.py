@@ -12,6 +12,7 @@ from tools.callee import Scope
 from tools.checks import faults_among
 from tools.context import ToolContext
 from tools.declaration import Declaration
+from tools.examples import Example, example_faults
 from tools.tool import Probe, Tool, Undo
 
 __all__ = ["Registry", "Tool", "ToolContext", "Toolkit", "combine"]
@@ -29,6 +30,7 @@ class Toolkit:
         self.description = description
         self.schema_sql = schema_sql
         self.tools: dict[str, Tool] = {}
+        self.examples: list[Example] = []
         self.faults: list[str] = []
 
     def __repr__(self) -> str:
@@ -96,6 +98,11 @@ class Toolkit:
             probe=probe,
             **spec,
         )
+
+    def example(self, goal: str, plan: Mapping[str, Any]) -> None:
+        """Show planners how these tools serve a goal, by a plan as its author would write it. It is checked with the
+        tools' declarations, and shown only to runs that may use all of its tools."""
+        self.examples.append(Example.of(goal, plan))
 
     def _add(
         self,
@@ -183,6 +190,8 @@ def _declared(toolkits: Sequence[Toolkit]) -> dict[str, Tool]:
         for tool in toolkit.tools.values():
             faults += _clash(tool, tools.setdefault(tool.name, tool))
     faults += faults_among(tools)
+    for toolkit in toolkits:
+        faults += example_faults(toolkit.name, toolkit.examples, tools)
     if faults:
         raise ConfigurationError(_listed(faults))
     return tools

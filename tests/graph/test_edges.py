@@ -13,7 +13,7 @@ from plans.errors import ApprovalConflict, ModelNotConfigured, PlanRejected, Run
 from plans.failure import ToolFailure
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import Shop, plan, step
-from tests.nodes.model_server import ScriptedModel, refused
+from tests.nodes.model_server import ScriptedModel, completion, refused
 
 PRICE = step("s1", "price", args={"item": "ball"})
 DOUBLE = step("s2", "double", args={"number": "${s1.price}"})
@@ -110,6 +110,33 @@ async def test_redraft_a_faulty_plan_goes_back_with_its_faults(agent_on: OpenAge
     assert result.plan.goal == "what does a ball cost?"
     assert "UNKNOWN_TOOL" in endpoint.prompt(1)
     assert "redraft" in await edges_taken(agent, "t")
+
+
+async def test_a_toolkit_s_examples_are_shown_where_all_their_tools_may_be_used(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """The first two of a toolkit; one with a tool that this run may not use stays out, as the tool does."""
+    shop = Shop()
+
+    @shop.kit.tool(effect="read", roles=("owner",))
+    def margin(item: str) -> int:
+        """What is earned with it."""
+        return len(item)
+
+    for number, tool in enumerate(("margin", "price", "price", "price")):
+        shop.kit.example(f"goal-{number}", {"steps": [step("s1", tool, args={"item": f"item-{number}"})]})
+    endpoint.answers(json.dumps(plan(PRICE)))
+    agent = await agent_on([shop.kit], model=endpoint)
+    await agent.run("what does a ball cost?")
+    assert [name for name in map("goal-{}".format, range(4)) if name in endpoint.prompt(0)] == ["goal-1", "goal-2"]
+
+
+async def test_a_refusal_is_not_argued_with(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
+    """A model that declines is asked once; the run ends with what it said."""
+    endpoint.answers(completion(None, refusal="I do not help with balls."))
+    result = await (await agent_on([Shop().kit], model=endpoint)).run("what does a ball cost?")
+    assert (result.status, len(endpoint.questions)) == ("failed", 1)
+    assert "I do not help with balls." in (result.answer or "")
 
 
 async def test_give_up_is_an_honest_end_with_every_fault(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from werkzeug import Response
 
-from nodes.model_errors import ModelFailed
+from nodes.model_errors import ModelFailed, PromptTooLong
 from nodes.models import Model
-from nodes.planner import PLAN_SCHEMA, FinishedStep, draft_plan, keeping, planning_prompt
+from nodes.plan_form import PlanForm
+from nodes.planner import FinishedStep, draft_plan, keeping, planning_prompt
 from plans.failure import Failure
 from plans.faults import Fault
 from plans.plan import PlanDraft, StepDraft
@@ -54,7 +55,8 @@ async def test_an_answer_that_is_a_plan_becomes_a_draft(model: Model, endpoint: 
     assert list(planned.reading.faults) == []
     assert (planned.answer.prompt_tokens, planned.answer.completion_tokens) == (900, 80)
     assert len(planned.prompt_sha256) == 64
-    assert endpoint.questions[0]["response_format"]["json_schema"]["schema"] == PLAN_SCHEMA
+    held = endpoint.questions[0]["response_format"]["json_schema"]
+    assert (held["schema"], held["strict"]) == (PlanForm(tools()).schema, True)
 
 
 @pytest.mark.parametrize(
@@ -172,6 +174,18 @@ def test_sections_stand_in_the_prompt_only_when_there_is_something_to_say() -> N
 def test_few_shots_are_shown_as_examples() -> None:
     """A toolkit's own examples stand in the rules."""
     assert '"my own goal"' in planning_prompt("g", {}, tools(), few_shots=[("my own goal", PLAN)]).rules
+
+
+async def test_a_prompt_that_is_too_long_is_sent_without_examples(model: Model, endpoint: ScriptedModel) -> None:
+    """What can be spared is left out once; without examples there is nothing to spare, and the failure is told."""
+    too_long = refused(400, "maximum context length is 100 tokens", "context_length_exceeded")
+    endpoint.answers(too_long, json.dumps(PLAN))
+    planned = await draft_plan(model, "g", {}, tools(), few_shots=[("my own goal", PLAN)])
+    assert planned.reading.draft is not None
+    assert ["my own goal" in endpoint.prompt(index) for index in (0, 1)] == [True, False]
+    endpoint.answers(too_long)
+    with pytest.raises(PromptTooLong):
+        await draft_plan(model, "g", {}, tools())
 
 
 def test_the_example_in_the_prompt_is_a_plan() -> None:

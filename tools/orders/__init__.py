@@ -23,7 +23,7 @@ Everything is read and written through the connection "shop", except tickets, wh
 record of the step. Time is shop.clock(), which tests and demonstrations can set (see shop.sql).
 """
 
-from tools.orders import lookups, refunds, replies, returns, tickets  # noqa: F401 (each declares its tools)
+from tools.orders import examples, lookups, refunds, replies, returns, tickets  # noqa: F401 (each declares its part)
 from tools.orders.toolkit import orders
 
 __all__ = ["orders"]

@@ -36,6 +36,7 @@ Failures: NOT_FOUND and NOT_PERMITTED (the file), INVALID_INPUT (its content), I
 
 from __future__ import annotations
 
+from tools.tabular import examples  # noqa: F401 (declares its part)
 from tools.tabular.toolkit import tabular
 
 __all__ = ["tabular"]
