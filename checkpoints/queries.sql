@@ -517,6 +517,40 @@ SELECT tool, changed_at, changed_by, before, after FROM surestep.tool_changes
 WHERE %(tool)s::text IS NULL OR tool = %(tool)s
 ORDER BY change_id DESC LIMIT %(limit)s;
 
+-- ---------------------------------------------------------------- shadows
+
+-- name: add_to_shadow_counts
+INSERT INTO surestep.shadow_counts AS c (tool, candidate, edition, agreed, differed, failed, in_a_row)
+VALUES (
+    %(tool)s, %(candidate)s, %(edition)s, %(agreed)s::bigint, %(differed)s::bigint, %(failed)s::bigint,
+    %(in_a_row)s::bigint
+)
+ON CONFLICT (tool, candidate, edition) DO UPDATE
+SET agreed = c.agreed + excluded.agreed, differed = c.differed + excluded.differed,
+    failed = c.failed + excluded.failed, updated_at = clock_timestamp(),
+    in_a_row = CASE WHEN %(broken)s::boolean THEN 0 ELSE c.in_a_row END + excluded.in_a_row;
+
+-- name: note_difference
+INSERT INTO surestep.shadow_differences (tool, candidate, args_sha256, places)
+VALUES (%(tool)s, %(candidate)s, %(args_sha256)s, %(places)s::jsonb);
+
+-- name: prune_differences
+DELETE FROM surestep.shadow_differences
+WHERE tool = %(tool)s AND candidate = %(candidate)s AND difference_id <= (
+    SELECT difference_id FROM surestep.shadow_differences WHERE tool = %(tool)s AND candidate = %(candidate)s
+    ORDER BY difference_id DESC OFFSET %(kept)s LIMIT 1
+);
+
+-- name: shadow_counts
+SELECT tool, candidate, edition, agreed, differed, failed, in_a_row FROM surestep.shadow_counts;
+
+-- name: shadow_differences
+SELECT noted_at, args_sha256, places FROM surestep.shadow_differences WHERE tool = %s AND candidate = %s
+ORDER BY difference_id DESC;
+
+-- name: break_row
+UPDATE surestep.shadow_counts SET in_a_row = 0 WHERE (tool, candidate, edition) = (%s, %s, %s);
+
 -- ---------------------------------------------------------------- tool stores
 
 -- name: breaker

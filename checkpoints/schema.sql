@@ -152,6 +152,36 @@ CREATE TABLE surestep.runs (
     CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'failed'::text, 'cancelled'::text, 'limited'::text])))
 );
 
+CREATE TABLE surestep.shadow_counts (
+    tool text NOT NULL,
+    candidate text NOT NULL,
+    edition text NOT NULL,
+    agreed bigint NOT NULL,
+    differed bigint NOT NULL,
+    failed bigint NOT NULL,
+    in_a_row bigint NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    updated_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE surestep.shadow_differences (
+    difference_id bigint NOT NULL,
+    tool text NOT NULL,
+    candidate text NOT NULL,
+    noted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    args_sha256 text NOT NULL,
+    places jsonb NOT NULL
+);
+
+ALTER TABLE surestep.shadow_differences ALTER COLUMN difference_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME surestep.shadow_differences_difference_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE surestep.tombstones (
     run_id text NOT NULL,
     tenant text NOT NULL,
@@ -259,6 +289,12 @@ ALTER TABLE ONLY surestep.runs
 ALTER TABLE ONLY surestep.runs
     ADD CONSTRAINT runs_tenant_request_id_key UNIQUE (tenant, request_id);
 
+ALTER TABLE ONLY surestep.shadow_counts
+    ADD CONSTRAINT shadow_counts_pkey PRIMARY KEY (tool, candidate, edition);
+
+ALTER TABLE ONLY surestep.shadow_differences
+    ADD CONSTRAINT shadow_differences_pkey PRIMARY KEY (difference_id);
+
 ALTER TABLE ONLY surestep.tombstones
     ADD CONSTRAINT tombstones_pkey PRIMARY KEY (run_id);
 
@@ -303,6 +339,8 @@ CREATE INDEX runs_by_end ON surestep.runs USING btree (ended_at) WHERE (ended_at
 CREATE INDEX runs_by_parent ON surestep.runs USING btree (forked_from) WHERE (forked_from IS NOT NULL);
 
 CREATE INDEX runs_by_thread ON surestep.runs USING btree (thread_id, created_at);
+
+CREATE INDEX shadow_differences_by_pair ON surestep.shadow_differences USING btree (tool, candidate, difference_id);
 
 CREATE INDEX tombstones_by_parent ON surestep.tombstones USING btree (forked_from) WHERE (forked_from IS NOT NULL);
 

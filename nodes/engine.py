@@ -23,6 +23,7 @@ from checkpoints.fences import Fences, fences_of
 from checkpoints.journal import Journal
 from checkpoints.leases import LEASE_S, Leases
 from checkpoints.runs import Durability, RunRecord, Runs
+from checkpoints.shadow_counts import PostgresShadows
 from checkpoints.tombstones import Tombstones
 from checkpoints.tool_settings import PostgresSettings
 from checkpoints.tool_slots import PostgresSlots
@@ -42,6 +43,7 @@ from plans.values import sha256_of
 from tools.outside import held
 from tools.ports import Clock, Ports
 from tools.registry import Registry
+from tools.shadows import Shadows
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,7 @@ async def open_engine(
         artifacts = ArtifactStore(database, options.artifacts_url or str(options.folder / "artifacts"))
         worker = stack.enter_context(present(await asyncio.to_thread(name_of_worker)))
         slots = await stack.enter_async_context(PostgresSlots(database, worker, monotonic=clock.monotonic))
-        ports = _ports(database, clock, slots)
+        ports = _ports(database, clock, slots, registry)
         engine = Engine(
             options=options,
             database=database,
@@ -229,6 +231,8 @@ async def open_engine(
             worker=worker,
         )
         stack.push_async_callback(stop, asyncio.create_task(watch(engine), name="watchdog"))
+        if ports.shadows is not None:
+            stack.push_async_callback(ports.shadows.close)
         try:
             yield engine
         finally:
@@ -238,7 +242,7 @@ async def open_engine(
                 await model.aclose()
 
 
-def _ports(database: Database, clock: Clock, slots: PostgresSlots) -> Ports:
+def _ports(database: Database, clock: Clock, slots: PostgresSlots, registry: Registry) -> Ports:
     """What tools share with the calls of all workers."""
     shared = PostgresBreakers(database, monotonic=clock.monotonic)
     return Ports(
@@ -248,6 +252,7 @@ def _ports(database: Database, clock: Clock, slots: PostgresSlots) -> Ports:
         clock=clock,
         failures=PostgresFailures(database, monotonic=clock.monotonic),
         slots=slots,
+        shadows=Shadows(registry, registry.shadows, PostgresShadows(database), clock) if registry.shadows else None,
     )
 
 

@@ -19,6 +19,7 @@ from tools.ports import Ports
 from tools.retry import retry_transport
 from tools.rules import check_rules
 from tools.settings import tool_now
+from tools.shadows import answer_beside, count_work
 from tools.tool import Tool
 
 __all__ = ["CallFailure", "Outcome", "Success", "call"]
@@ -37,9 +38,10 @@ def _around(layer: Layer, proceed: Proceed) -> Proceed:
 
 
 # Retries stand outside of breaker and limiter: the breaker counts calls, and nothing is held while waiting.
-_safeguarded = chain(
-    check_permission, check_rules, use_cache, refuse_repetition, retry_transport, break_circuit, limit, hold_deadline
-)
+_guards: tuple[Layer, ...] = (refuse_repetition, retry_transport, break_circuit, limit, hold_deadline)
+_candidate = chain(check_permission, check_rules, *_guards)
+_shadow = chain(check_permission, check_rules, retry_transport, break_circuit, limit, count_work, hold_deadline)
+_safeguarded = chain(check_permission, check_rules, use_cache, answer_beside(_candidate, _shadow), *_guards)
 
 
 async def call(
@@ -55,8 +57,9 @@ async def call(
     this ends at `ctx.deadline`, give or take 50 ms, with a Success or a CallFailure. As exceptions come out
     cancellation, LangGraph's control flow, and what the ports raise when their store is gone."""
     began = ports.clock.monotonic()
-    current = (await tool_now(tool, ports.settings)).tool
-    outcome = await _safeguarded(Call(current, current.spec, args, ctx, ports, role, tries=tries, asked_at=began))
+    now = await tool_now(tool, ports.settings)
+    asked = Call(now.tool, now.tool.spec, args, ctx, ports, role, tries=tries, asked_at=began)
+    outcome = await _safeguarded(replace(asked, answered_by=now.answered_by) if now.answered_by else asked)
     if isinstance(outcome, Success):
         return replace(outcome, elapsed_s=ports.clock.monotonic() - began)
     return outcome

@@ -17,13 +17,15 @@ from tools.tool import Tool
 class Success:
     """A result. `degraded` says where it comes from when it is not the tool's own answer to this call (None: it is);
     `elapsed_s` is the time of the whole call, waits and retries included. `called` is False where the result was there
-    already: one that was kept, `kept_s` seconds ago, or that of a call which somebody else made at the same time."""
+    already: one that was kept, `kept_s` seconds ago, or that of a call which somebody else made at the same time.
+    `answered_by` names the tool that answered where it is not the one that was called but its promoted candidate."""
 
     value: JSON
     degraded: str | None = None
     elapsed_s: float = 0.0
     called: bool = True
     kept_s: float | None = None
+    answered_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ def _nothing() -> None:
 class Call:
     """One call on its way through the layers. `spec` is the tool's, with what was changed while running, as it was at
     the instant `asked_at`; `tries` is how many attempts the run grants a step. Whoever starts the work calls `ended`
-    once when the work has really ended, however long after the answer that is."""
+    once when the work has really ended, however long after the answer that is. `answered_by` names the candidate that
+    was promoted to answer the tool's calls."""
 
     tool: Tool
     spec: ToolSpec
@@ -59,6 +62,7 @@ class Call:
     ended: Callable[[], None] = _nothing
     tries: int = 0
     asked_at: float = 0.0
+    answered_by: str | None = None
 
 
 Proceed = Callable[[Call], Awaitable[Outcome]]

@@ -10,10 +10,14 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from plans.shadowing import Agreement, Pair
 from plans.sharing import Asked, FailedCalls, SlotLimits
 from plans.values import JSON
+
+if TYPE_CHECKING:
+    from tools.shadows import Shadows
 
 
 class BreakerStore(Protocol):
@@ -82,6 +86,14 @@ class SlotStore(Protocol):
         ...
 
 
+class ShadowStore(Protocol):
+    """How often candidates have agreed with the tools that they shadow, added up over all workers."""
+
+    async def add(self, counted: Mapping[Pair, Agreement]) -> None:
+        """Add what was counted since the last time. DatabaseUnavailable when the server is gone, and nothing added."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """Time and chance, handed in so that tests own them. `monotonic` is the time of deadlines, `wall` (seconds since
@@ -96,7 +108,8 @@ class Clock:
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything around a call that is not the call. `tenant` keeps one tenant's cached results from another's. Without
-    `failures` no call counts as repeated; without `slots` this process is all workers there are."""
+    `failures` no call counts as repeated; without `slots` this process is all workers there are; without `shadows` no
+    candidate is called."""
 
     breakers: BreakerStore
     settings: SettingsStore
@@ -105,3 +118,4 @@ class Ports:
     tenant: str = ""
     failures: FailureStore | None = None
     slots: SlotStore | None = None
+    shadows: Shadows | None = None

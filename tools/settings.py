@@ -64,8 +64,13 @@ def with_changes(tool: Tool, stored: Mapping[str, JSON]) -> ToolNow:
     ignored: dict[str, str] = {}
     if faults_in(tool, flat):
         flat, ignored = _sound(tool, flat)
-    by = answered_by if isinstance(answered_by, str) else None
-    return ToolNow(_changed(tool, flat), by, ignored or None)
+    changed = _changed(tool, flat)
+    if not isinstance(answered_by, str):
+        return ToolNow(changed, None, ignored or None)
+    # Another version: what is kept of the one's results is not taken for what the other would say.
+    suffix = f", answered by {answered_by}"
+    spec = changed.spec.model_copy(update={"version": tool.spec.version.removesuffix(suffix) + suffix})
+    return ToolNow(replace(changed, spec=spec), answered_by, ignored or None)
 
 
 def _sound(tool: Tool, flat: Flat) -> tuple[Flat, dict[str, str]]:

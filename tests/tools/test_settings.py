@@ -136,9 +136,11 @@ def test_retries_stored_for_a_read_do_not_repeat_what_has_become_an_effect() -> 
 
 
 def test_who_answers_stands_beside_the_settings(tool: Tool) -> None:
-    """A promotion is stored with the settings and is none of them."""
-    now = with_changes(tool, {"answered_by": "u"})
-    assert (now.answered_by, now.tool.spec, now.ignored) == ("u", tool.spec, None)
+    """A promotion is stored with the settings and is none of them. What was kept of the former's results is of another
+    version."""
+    now = with_changes(tool, {"answered_by": "u", "timeout_s": 1})
+    assert (now.answered_by, now.tool.spec.timeout_s, now.ignored) == ("u", 1, None)
+    assert now.tool.spec.version == "1, answered by u"
 
 
 FLAT = {"timeout_s": 1, "retry.jitter": 0, "retry.max_attempts": 2, "rate_limit": None}
