@@ -41,6 +41,8 @@ async def run_unit(session: Session, unit: str) -> None:
 async def _ask_to_start(session: Session, unit: str, step: Step) -> None:
     named, missing = await named_values(session, step, unit)
     tool = await current_tool(session, session.fold.run(unit).tool or step.tool or "")
+    if tool is not None:
+        session.scheduling().pacing.follow(session.fold.run(unit).tool or step.tool or "", tool.spec)
     facts = Facts(
         unit=unit,
         named=named,

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from nodes.answers import take_decisions
 from nodes.attempt import gather, run_unit
 from nodes.frontier import Frontier
+from nodes.pacing import Pacing
 from nodes.recording import record_failure
 from nodes.step_run import base_id
 from plans.failure import Failure
-from plans.plan import Plan
+from plans.plan import Plan, highest_risk
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -44,6 +45,7 @@ class Scheduler:
         self._deciding = False
         self._look_at = session.clock.monotonic() + DECISIONS_EVERY_S
         self._watch: asyncio.Task[None] | None = None
+        self.pacing = Pacing(session.clock.monotonic, session.engine.registry)
 
     @property
     def frontier(self) -> Frontier:
@@ -51,6 +53,7 @@ class Scheduler:
         if self._frontier is None or self._plan is not self.session.plan:
             self._plan = self.session.plan
             self._frontier = Frontier(self._plan, self.session.fold, self.tasks)
+            self.pacing.forget()
             self._open = {}
             for step_id, elements in self.session.fold.expansions.items():
                 self.expanded(step_id, len(elements))
@@ -97,7 +100,7 @@ class Scheduler:
     @property
     def idle(self) -> bool:
         """Whether nothing runs, nothing is ready and nothing waits for its time."""
-        return not self.tasks and self.frontier.next_at() is None
+        return not self.tasks and self.frontier.next_at() is None and not self.pacing.is_holding
 
     async def drive(self) -> None:
         """Start and collect until a decision is needed or nothing is left to run."""
@@ -123,13 +126,27 @@ class Scheduler:
         """Start what is ready, as far as there is room; what may not start now stays ready."""
         limit = self.session.head.limits.concurrency
         left = []
+        for freed in self.pacing.free():
+            self.frontier.push(freed)
         while len(self.tasks) < limit and (unit := self.frontier.pop(self.session.clock.wall())) is not None:
-            if may(unit):
-                self._launch(unit, run_unit(self.session, unit))
-            else:
+            if not may(unit):
                 left.append(unit)
+            elif not self._waits_for_its_tool(unit):
+                self._launch(unit, run_unit(self.session, unit))
         for unit in left:
             self.frontier.push(unit)
+
+    def _waits_for_its_tool(self, unit: str) -> bool:
+        """Whether it stays ready because of its tool's limits; one that may have to ask a person asks at once."""
+        run, step = self.session.fold.run(unit), self.session.step(base_id(unit))
+        tool = self.session.engine.registry.get(run.tool or step.tool or "")
+        if tool is None or (step.for_each is not None and unit == step.id):
+            return False
+        asks = step.require_approval or highest_risk(step.risk, tool.risk) == "high"
+        if not asks and run.in_doubt is None and self.pacing.holds(unit, tool.name):
+            return True
+        self.pacing.started(unit, tool.name)
+        return False
 
     def _start_meanwhile(self) -> None:
         """Between two drives: what changes nothing in the world need not wait for a verdict on something else, unless
@@ -146,6 +163,7 @@ class Scheduler:
 
     def _ended(self, unit: str, task: asyncio.Task[None]) -> None:
         self.tasks.pop(unit, None)
+        self.pacing.ended(unit)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._broken.append(error)
         elif not self._stopping and unit in self.session.fold.expansions and not self.session.fold.is_over(unit):
@@ -175,8 +193,11 @@ class Scheduler:
     def _longest_wait_s(self) -> float | None:
         """Until the next waiting step run's time, or the next look at what people have decided."""
         clock = self.session.clock
-        due = self.frontier.next_at() if len(self.tasks) < self.session.head.limits.concurrency else None
-        waits = [] if due is None else [due - clock.wall()]
+        waits = []
+        if len(self.tasks) < self.session.head.limits.concurrency:
+            due, turn = self.frontier.next_at(), self.pacing.next_at()
+            waits += [] if due is None else [due - clock.wall()]
+            waits += [] if turn is None else [turn - clock.monotonic()]
         if self.session.fold.asked:
             waits.append(self._look_at - clock.monotonic())
         return max(0.0, min(waits)) if waits else None

@@ -286,7 +286,7 @@ async def test_slots_of_a_killed_process_come_back_and_the_limit_holds_over_proc
         assert [doomed.stdout.readline() for _ in range(2)] == ["working\n"] * 2
         with a_process(database_url, "two", 10, 0.05, 2) as two, a_process(database_url, "three", 10, 0.05, 2) as three:
             await asyncio.sleep(1.5)
-            assert await database.fetch("SELECT FROM worked WHERE worker <> 'doomed'") == []
+            assert await database.fetch("SELECT worker FROM worked WHERE worker <> 'doomed'") == []
             doomed.kill()
             began = time.monotonic()
             told = await asyncio.gather(*(asyncio.to_thread(child.communicate) for child in (two, three)))

@@ -10,11 +10,12 @@ from checkpoints.rows import row_from
 from nodes.fold import fold_journal
 from nodes.step_run import Output, base_id
 from plans.moves import IllegalMove
-from tests.simulation.world import EFFECTS
+from tests.simulation.world import EFFECTS, TOOL_LIMITS
 
 if TYPE_CHECKING:
     from graph.result import RunResult
     from nodes.session import Session
+    from plans.plan import Step
     from tests.simulation.story import Process
     from tests.simulation.world import World
 
@@ -54,9 +55,16 @@ def _look_at(world: World, process: Process, session: Session) -> None:
         is_held = (
             any(asked.step_id == step.id for asked in fold.asked.values())
             or (due or 0.0) > session.clock.wall() - ULP_S
+            or _is_taken(session, step)
         )
         if is_pending and not is_held and all(fold.is_over(name) for name in step.depends_on):
             world.broken(f"{process.name}: time passes while {step.id} is ready and a slot is free")
+
+
+def _is_taken(session: Session, step: Step) -> bool:
+    """Whether as many calls of the step's tool are in flight as it takes: what would only wait for it stays ready."""
+    flying = [session.step(base_id(unit)) for unit in session.scheduling().tasks]
+    return sum(each.tool == step.tool for each in flying) >= TOOL_LIMITS.get(step.tool or "", len(flying) + 1)
 
 
 def check_ended(world: World, results: Sequence[RunResult]) -> None:
