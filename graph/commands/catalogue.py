@@ -58,8 +58,9 @@ def show_tool(name: str, asked: Asked) -> None:
 
 def _state(tool: Tool, look: Look) -> str:
     shadow = f"shadow of {tool.spec.shadow_of}" if tool.spec.shadow_of else ""
+    unset = "not set up" if tool.to_configure else ""
     standing = look.standing.get(tool.name)
-    return ", ".join(word for word in (shadow, standing.state if standing else "") if word)
+    return ", ".join(word for word in (unset, shadow, standing.state if standing else "") if word)
 
 
 def _tool(tool: Tool, standing: ToolStanding | None) -> dict[str, Any]:

@@ -25,6 +25,8 @@ from tools.output import BadOutput, Result
 from tools.spec import ToolSpec
 
 _HOLE = re.compile(r"(\{[^{}]*\})")
+# What a cookie's value may hold (RFC 6265): a token is sent as it was given.
+_KEPT_IN_COOKIE = "!#$%&'()*+/:<=>?@[]^`{|}~"
 _KEPT_IN_PATH = "!$&'()*+,;=:@/-._~%"
 
 
@@ -49,6 +51,8 @@ async def perform(endpoint: Endpoint, spec: ToolSpec, args: Mapping[str, JSON], 
     answer = replace(answer, body=blanked(answer.body, endpoint.credentials))
     if not 200 <= answer.status < 300:
         raise StatusError(answer, request.target)
+    if endpoint.operation.method == "HEAD":  # an answer without a body, whatever the document says of one
+        return None
     value = _value(endpoint.operation, answer)
     refuse_flagged(spec, value)  # before the schema: an error body rarely has the fields of an answer
     result = endpoint.results.get(endpoint.operation.answering(answer.status) or "")
@@ -81,8 +85,8 @@ def request_for(endpoint: Endpoint, args: Mapping[str, JSON], key: str) -> Reque
         if credential.place == "header":
             headers[credential.name] = credential.value
         else:
-            written = f"{quote(credential.name, safe='')}={quote(credential.value, safe='')}"
-            (query if credential.place == "query" else cookies).append(written)
+            safe, parts = ("", query) if credential.place == "query" else (_KEPT_IN_COOKIE, cookies)
+            parts.append(f"{quote(credential.name, safe='')}={quote(credential.value, safe=safe)}")
     if cookies:
         headers["Cookie"] = "; ".join(cookies)
     if endpoint.idempotency_header is not None:

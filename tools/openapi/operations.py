@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from plans.values import JSON
+from plans.values import JSON, sha256_of
 from tools.openapi.arguments import Body, body_of, parameters_of
 from tools.openapi.document import Document, Faulty
 from tools.openapi.parameters import Parameter
@@ -61,6 +61,11 @@ class Operation(Listed):
     def reads(self) -> bool:
         """Whether its method promises to change nothing."""
         return self.method in READING
+
+    @property
+    def digest(self) -> str:
+        """Names what the document says of it, so that no result is kept for an operation that has changed."""
+        return sha256_of([self.title, self.description, self.arguments, dict(self.answers)])[:16]
 
     @property
     def result(self) -> dict[str, Any] | None:

@@ -128,7 +128,8 @@ class OpenApiToolkit(Toolkit):
             self.left_out[ours] = str(fault)
             return
         to_configure = credentials if isinstance(credentials, str) else None
-        fields = {"description": operation.description, **declared(said, operation), "name": ours}
+        own = {"description": operation.description, "version": operation.digest}
+        fields = {**own, **declared(said, operation), "name": ours}
         spec, more = spec_of({**fields, "isolation": "async", "to_configure": to_configure})
         self.faults += [f"tool {ours!r} of the OpenAPI toolkit {self.name!r} {fault}" for fault in (*wrong, *more)]
         endpoint = Endpoint(

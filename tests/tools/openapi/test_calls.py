@@ -71,6 +71,14 @@ async def test_an_answer_has_to_be_what_the_document_says(
     assert code == "OK" or words in message_of(outcome)
 
 
+async def test_head_has_no_body_to_judge(server: FlakyServer) -> None:
+    """An answer to HEAD is good by its status, also where the document describes a body."""
+    kit = shop_at(server, with_operation({"responses": answer({"type": "object"})}, method="head"), auth={})
+    server.on("/v1/x", says("{}"), says("", 404))
+    tool = tool_of(kit, "head_x")
+    assert [code_of(await calling(tool, {})) for _ in range(2)] == ["OK", "NOT_FOUND"]
+
+
 async def test_each_status_has_its_own_schema(server: FlakyServer) -> None:
     """What is right for 202 is wrong for 200; a status that nothing is said of is not judged."""
     responses = {**answer({"type": "object"}), **answer({"type": "string"}, "202"), **answer(status="204")}

@@ -215,6 +215,14 @@ def test_arguments_with_one_name_are_told_apart() -> None:
     assert list(tool.input_schema["properties"]) == ["id", "query_id", "body", "request_body"]
 
 
+def test_a_changed_operation_is_another_version() -> None:
+    """What is kept of an operation's results is not used once its document says something else of it."""
+    changed = {**SHOP, "components": {**SHOP["components"], "schemas": {"Order": {"type": "object"}}}}
+    before, after = (tools_of(document, auth={"token": "secret-1"}) for document in (SHOP, changed))
+    assert before["getOrder"].spec.version != after["getOrder"].spec.version
+    assert before["removeOrder"].spec.version == after["removeOrder"].spec.version
+
+
 def test_which_operations_are_tools_is_a_choice() -> None:
     """By the tool's name, the operationId or method and path, with * for any letters."""
     chosen = tools_of(SHOP, auth={"token": "secret-1"}, only=["get*", "POST /orders"], without=["get_health"])

@@ -164,7 +164,7 @@ SCHEMES: dict[str, Any] = {
         ("oauth", "Authorization", "Bearer u:p"),
         ("basic", "Authorization", f"Basic {base64.b64encode(b'u:p').decode()}"),
         ("header", "X-Key", "u:p"),
-        ("cookie", "Cookie", "session=u%3Ap"),
+        ("cookie", "Cookie", "session=u:p"),
         ("query", "", ""),
     ],
 )
