@@ -8,7 +8,7 @@ import pytest
 
 from checkpoints.database import Database
 from checkpoints.tool_settings import PostgresSettings
-from checkpoints.tool_stores import PostgresBreakers, PostgresCache
+from checkpoints.tool_stores import PRUNE_EVERY_S, PostgresBreakers, PostgresCache
 from plans.values import canonical
 from tools.ports import Ports
 
@@ -74,3 +74,21 @@ async def test_a_cached_result_comes_back_with_its_age_until_it_expires(database
     assert await cache.prune() == 1
     with pytest.raises(ValueError, match="holds the character"):
         await cache.put("k", "get_order", "\x00", 60)
+
+
+async def test_whoever_keeps_a_result_deletes_those_that_have_expired(database: Database) -> None:
+    """Every ten minutes of a worker that stores: nobody else has to think of it, and what is still good stays."""
+    now = 0.0
+    cache = PostgresCache(database, monotonic=lambda: now)
+    await cache.put("first", "t", 1, 60)
+    await cache.put("old", "t", 1, 0.0)
+    await cache.put("second", "t", 1, 60)
+    assert await left_in(database) == ["first", "old", "second"]
+    now = PRUNE_EVERY_S
+    await cache.put("third", "t", 1, 60)
+    assert await left_in(database) == ["first", "second", "third"]
+
+
+async def left_in(database: Database) -> list[str]:
+    """The keys that the table of kept results holds."""
+    return [row["key"] for row in await database.fetch("SELECT key FROM surestep.tool_cache ORDER BY key")]

@@ -20,6 +20,12 @@ def text(size: int, letter: str = "x") -> dict[str, str]:
     return {"text": letter * size}
 
 
+@kit.tool(effect="read", cache_ttl_s=600)
+def kept(letter: str) -> str:
+    """The same letter."""
+    return letter
+
+
 @kit.tool(effect="irreversible")
 def send(to: str) -> dict[str, str]:
     """Send a letter."""

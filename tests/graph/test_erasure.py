@@ -75,6 +75,20 @@ async def test_nothing_of_an_erased_thread_is_found_anywhere(
     assert await left(agent) == {}
 
 
+@pytest.mark.parametrize("archived", [False, True])
+async def test_kept_results_go_with_the_thread_that_asked_for_them_and_others_stay(
+    agent: Agent, archived: bool
+) -> None:
+    """What a run of another thread has asked for is its own, and is not asked for again because of this."""
+    for thread_id, letter in (("t", SECRET), ("u", "somebody else")):
+        await agent.run(plan=plan(step("s1", "kept", args={"letter": letter})), thread_id=thread_id)
+    if archived:
+        await agent.archive(older_than=0)
+    await agent.erase("t")
+    found = await agent.engine.database.fetch("SELECT value FROM surestep.tool_cache")
+    assert [row["value"] for row in found] == ["somebody else"]
+
+
 async def test_an_erased_request_is_recognised_and_not_run_again(agent: Agent) -> None:
     """Whoever sends it again is told that it was erased, by the library and by the graph; no run begins."""
     await agent.run(plan=PERSONAL, thread_id="t", request_id="q1")

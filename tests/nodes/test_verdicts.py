@@ -84,6 +84,24 @@ def test_the_first_verdict_is_the_one_that_the_table_of_codes_names(code: str) -
     assert first == named
 
 
+REFUSED: list[VerdictName] = ["fallback", *LOCAL, *GLOBAL, "finish"]
+ALTERNATIVE: dict[str, list[VerdictName]] = {
+    "INVALID_ARGS": REFUSED,
+    "UNRESOLVED_REFERENCE": REFUSED,
+    "NOT_PERMITTED": REFUSED,
+    "RULE_VIOLATED": REFUSED,
+    "REJECTED": ["fallback", "finish"],
+    "APPROVAL_EXPIRED": ["fallback", "finish"],
+}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_each_code_of_an_alternative_has_its_order_too(code: str) -> None:
+    """An alternative that may not or cannot stand in leads to the next one; any other failure is one like any other."""
+    expected = ALTERNATIVE.get(code, OWN.get(code, BY_CLASS[CODES[code].class_]))
+    assert verdicts_until_the_end(code, replace(FRESH, stands_in=True)) == expected
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_with_no_means_left_a_tolerated_failure_lets_the_run_go_on(code: str) -> None:
     """Where dependents can do without, the step is lost and the run is not; a limit ends it all the same."""

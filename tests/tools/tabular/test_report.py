@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -47,6 +48,17 @@ def full_report(desk: Desk, language: Language = "en", path: str | None = None, 
 def texts(desk: Desk, report: Report) -> tuple[str, str]:
     """The Markdown and the HTML."""
     return (desk.out / report.report_md).read_text("utf-8"), (desk.out / report.report_html).read_text("utf-8")
+
+
+def test_a_report_says_first_what_it_rests_on_that_was_not_asked_for(desk: Desk) -> None:
+    """An input that came from a mock or an old result is named in both files, before anything that rests on it."""
+    note = "s1 was answered by a mock and not by rows, because rows failed: it is down"
+    section = (Section(heading="Figures", text="42"),)
+    report = toolkit.render_report(replace(desk.ctx(), notes=(note,)), "Orders", sections=section)
+    for text in texts(desk, report):
+        assert text.index("Not what was asked for") < text.index(note) < text.index("Figures")
+    plain = toolkit.render_report(desk.ctx(), "Orders", sections=section)
+    assert all("Not what was asked for" not in text for text in texts(desk, plain))
 
 
 def test_the_summary_can_be_the_answer(desk: Desk) -> None:
