@@ -71,7 +71,7 @@ async def test_a_tool_and_a_model_are_told_that_an_input_is_degraded(
     if "s4.rate" in asked_with:
         asked_with, asked_without = asked_without, asked_with
     assert quoted({"s1": TOLD}) in asked_with
-    assert "<degraded>" not in asked_without.partition("<goal>\"")[2]
+    assert "<degraded>" not in asked_without.partition('<goal>"')[2]
     assert [each.mock for each in result.steps] == [True, True, True, False, False]
 
 
