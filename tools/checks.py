@@ -10,6 +10,7 @@ from tools.fallback_faults import fallback_faults
 from tools.rule_faults import rule_faults
 from tools.shadow_checks import faults_of_shadow
 from tools.spec import RETRIED_EFFECTS
+from tools.spec_faults import contradictions
 from tools.tool import Tool
 
 
@@ -32,6 +33,7 @@ def _of_one(tool: Tool, tools: Mapping[str, Tool]) -> Iterator[str]:
 def _of_itself(tool: Tool) -> Iterator[str]:
     if fault := tool.arguments.fault():
         yield f"has an args_schema that cannot be used: {fault}"
+    yield from contradictions(tool.spec)
     yield from _of_effect(tool)
     yield from _of_names(tool)
     yield from rule_faults(tool)

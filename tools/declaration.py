@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,9 +13,9 @@ from tools import langchain
 from tools.callee import Callee, Scope, Unusable, description_of, name_of, read
 from tools.output import Result
 from tools.probing import probing_tool
-from tools.problems import kind_of
 from tools.schema import Arguments, of_declaration, of_model, of_signature
 from tools.spec import ToolSpec
+from tools.spec_faults import sentence
 from tools.tool import Probe, Tool, Undo
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
@@ -107,20 +106,7 @@ def spec_of(declared: dict[str, Any]) -> tuple[ToolSpec, list[str]]:
     wrong = {problem["loc"][0] for problem in problems if problem["loc"]}
     sound = {key: value for key, value in declared.items() if key not in wrong}
     sound.setdefault("name", _UNSAFE.sub("_", str(declared["name"]))[:64] or "unnamed")
-    return ToolSpec(**sound), list(dict.fromkeys(_sentence(problem) for problem in problems))
-
-
-def _sentence(problem: Mapping[str, Any]) -> str:
-    place = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        close = difflib.get_close_matches(place, ToolSpec.model_fields, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(ToolSpec.model_fields)}"
-        return f"has no setting {place!r}; {hint}"
-    if problem["loc"] == ("name",):
-        return f"needs a name of 1 to 64 letters, digits, _ and -, not {problem['input']!r}; give name=..."
-    given = problem["input"]
-    shown = repr(given) if isinstance(given, str | int | float | bool | None) else kind_of(given)
-    return f"has {place}={shown}: {problem['msg'].removeprefix('Input ').removeprefix('Value error, ')}"
+    return ToolSpec(**sound), list(dict.fromkeys(sentence(problem) for problem in problems))
 
 
 def _probe_faults(spec: ToolSpec, probe: Probe | None) -> list[str]:

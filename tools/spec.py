@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
@@ -50,6 +50,14 @@ class Retry(Declared):
     max_interval: float = Field(30.0, ge=0, le=3_600)
     jitter: float = Field(0.1, ge=0, le=60)
 
+    @model_validator(mode="after")
+    def _grows(self) -> Self:
+        if self.max_interval < self.initial_interval:
+            raise ValueError(
+                f"max_interval {self.max_interval:g} is less than initial_interval {self.initial_interval:g}"
+            )
+        return self
+
 
 NO_RETRY = Retry(max_attempts=1)
 
@@ -63,6 +71,14 @@ class BreakerPolicy(Declared):
     failure_rate: float = Field(0.4, ge=0, lt=1)
     in_a_row: int = Field(3, ge=1)
     cooldown_s: Seconds = 60.0
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        """More calls than the window holds are never seen: such a breaker would never open."""
+        for name, calls in (("min_calls", self.min_calls), ("in_a_row", self.in_a_row)):
+            if calls > self.window:
+                raise ValueError(f"{name} {calls} is more than the {self.window} calls of its window")
+        return self
 
 
 class RateLimit(Declared):

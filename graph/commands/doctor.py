@@ -144,9 +144,11 @@ def _output(folder: Path) -> Finding:
 
 def _toolkits(settings: Settings) -> Finding:
     from graph.registries import registry_from
+    from tools.spec_faults import without_description
 
     try:
         registry, notices = registry_from(settings)
+        notices += [without_description(tool.name) for tool in registry.values() if not tool.description.strip()]
     except SurestepError as error:
         return Finding("toolkits", "ill", str(error))
     kits = ", ".join(f"{kit.name} ({len(kit.tools)})" for kit in registry.toolkits)

@@ -22,7 +22,10 @@ from tests.graph.kits import plan, step
 from tests.graph.program import Project, Run
 from tools.registry import ToolContext, Toolkit
 
-ONCE: dict[str, Any] = {"retry": {"max_attempts": 1}, "breaker": {"in_a_row": 1_000, "min_calls": 1_000}}
+ONCE: dict[str, Any] = {
+    "retry": {"max_attempts": 1},
+    "breaker": {"window": 1_000, "in_a_row": 1_000, "min_calls": 1_000},
+}
 FAR = "x" * 40_000
 """A result too large for the database: it is kept in a file."""
 

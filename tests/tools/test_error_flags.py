@@ -145,8 +145,8 @@ async def test_a_part_of_a_result_can_be_declared_never_empty(part: Any, value: 
         ({"error_when": "error ==="}, "an error_when that cannot be read"),
         ({"error_when": {"when": "error", "message_from": "a["}}, "a message_from in error_when that cannot be read"),
         ({"never_empty": "items["}, "a never_empty that cannot be read"),
-        ({"error_when": {"when": "error", "code": "OOPS"}}, "error_when.0.code='OOPS'"),
-        ({"error_when": {"if": "error"}}, "error_when.0.if"),
+        ({"error_when": {"when": "error", "code": "OOPS"}}, "error_when[0].code='OOPS'"),
+        ({"error_when": {"if": "error"}}, "error_when[0].if"),
         ({"never_empty": ""}, "never_empty"),
     ],
 )

@@ -136,7 +136,7 @@ async def test_attempts_count_and_not_the_calls_that_they_retry(time: Time) -> N
             raise ConnectionResetError
         return 7
 
-    tool = tool_of(function, name="t", cache_ttl_s=60, breaker={"in_a_row": 99, "min_calls": 99})
+    tool = tool_of(function, name="t", cache_ttl_s=60, breaker={"window": 99, "in_a_row": 99, "min_calls": 99})
     on = shared(time)
     codes = [code_of(await call(tool, {"a": 1}, a_call(tool, clock=time.clock).ctx, on)) for _ in range(5)]
     assert (codes, made) == (["UNAVAILABLE"] * 3 + ["REPEATED_FAILURE"] * 2, 9)

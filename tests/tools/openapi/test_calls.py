@@ -224,7 +224,11 @@ async def test_in_a_run_a_key_is_the_same_over_steps_and_retries(
     """On a real database: an idempotent POST is tried again until it is answered,
     always with the one key of its step."""
     server.on("/v1/orders", *[says("", 503)] * 4, MADE)
-    lenient = {**KEYED["createOrder"], "retry": {"max_attempts": 3, "initial_interval": 0}, "breaker": {"in_a_row": 99}}
+    lenient = {
+        **KEYED["createOrder"],
+        "retry": {"max_attempts": 3, "initial_interval": 0},
+        "breaker": {"window": 99, "in_a_row": 99},
+    }
     async with running(database_url, tmp_path, [shop_at(server, tools={"createOrder": lenient})]) as agent:
         made = step("s1", "createOrder", args=BODY)
         result = await agent.run(plan=plan(made, answer="${s1.status}"), thread_id="t1")
