@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -88,33 +88,62 @@ def signal_of(outcome: Outcome) -> Signal:
 
 
 async def break_circuit(call: Call, proceed: Proceed) -> Outcome:
-    """BREAKER_OPEN instead of a call of a tool that keeps failing; `delay_s` says when to come back."""
-    policy, clock = call.spec.breaker, call.ports.clock
-    probe_s = call.spec.timeout_s + PROBE_GRACE_S
-    wait = 0.0
-
-    def ask(state: BreakerState) -> BreakerState:
-        nonlocal wait
-        after, wait = admit(state, policy, clock.wall(), probe_s)
-        return after
-
-    turn = (await _change(call.ports.breakers, call.tool.name, ask)).turn
-    if wait > 0:
-        said = f"{call.tool.name} failed too often and is left alone for {wait:.0f} more seconds"
-        return refused(call, "BREAKER_OPEN", said, delay_s=wait)
-
-    async def tell(signal: Signal) -> None:
-        await _change(
-            call.ports.breakers, call.tool.name, lambda state: record(state, policy, turn, signal, clock.wall())
-        )
-
+    """BREAKER_OPEN instead of a call of a tool that keeps failing; `delay_s` says when to come back. A call that is
+    cancelled counts as nothing, and gives a probe's place back."""
+    place = await _asked(call)
+    if place.wait_s > 0:
+        said = f"{call.tool.name} failed too often and is left alone for {place.wait_s:.0f} more seconds"
+        return refused(call, "BREAKER_OPEN", said, delay_s=place.wait_s)
     try:
         outcome = await proceed(call)
     except BaseException:
-        await asyncio.shield(tell("none"))
+        await asyncio.shield(_told(call, place.turn, "none"))
         raise
-    await tell(signal_of(outcome))
+    counted = _told(call, place.turn, signal_of(outcome))
+    await (asyncio.shield(counted) if place.probes else counted)
     return outcome
+
+
+class _Place(NamedTuple):
+    """What was answered to a call that asked to be made."""
+
+    turn: int
+    wait_s: float
+    probes: bool
+
+
+async def _asked(call: Call) -> _Place:
+    """Whether the call may be made. Whoever is cancelled while it becomes the probe is not it."""
+    stored = _read(await call.ports.breakers.load(call.tool.name))
+    if stored.status == "closed":
+        return _Place(stored.turn, 0.0, probes=False)
+    asking = asyncio.ensure_future(_ask(call))
+    try:
+        return await asyncio.shield(asking)
+    except asyncio.CancelledError:
+        place = await asking
+        if place.probes:
+            await _told(call, place.turn, "none")
+        raise
+
+
+async def _ask(call: Call) -> _Place:
+    policy, clock = call.spec.breaker, call.ports.clock
+    wait_s = 0.0
+
+    def ask(state: BreakerState) -> BreakerState:
+        nonlocal wait_s
+        after, wait_s = admit(state, policy, clock.wall(), call.spec.timeout_s + PROBE_GRACE_S)
+        return after
+
+    after = await _change(call.ports.breakers, call.tool.name, ask)
+    return _Place(after.turn, wait_s, probes=wait_s <= 0 and after.status == "half_open")
+
+
+async def _told(call: Call, turn: int, signal: Signal) -> None:
+    """How a call ended that was admitted in this turn."""
+    policy, now = call.spec.breaker, call.ports.clock.wall
+    await _change(call.ports.breakers, call.tool.name, lambda state: record(state, policy, turn, signal, now()))
 
 
 async def open_tools(tools: Mapping[str, Tool], ports: Ports) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,8 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from plans.failure import CODES
 from plans.values import JSON
-from tests.tools.calls import Scripted, Time, a_call, code_of, failed, ports, tool_of
+from tests.tools.calls import Scripted, Time, a_call, code_of, context, failed, ports, tool_of
+from tests.tools.test_isolation import eventually
 from tools.breaker import FAILING, BreakerState, Signal, admit, break_circuit, open_tools, opens, record, signal_of
+from tools.call import call
+from tools.isolation import POOL
 from tools.local import LocalBreakers
 from tools.outcome import Call, CallFailure, Outcome, Success
 from tools.ports import Ports
@@ -234,6 +238,123 @@ async def test_a_cancelled_probe_gives_its_place_to_the_next(tool: Tool, time: T
     with pytest.raises(asyncio.CancelledError):
         await probe
     assert await ask(tool, shared, Success(1)) == (Success(1), 1)
+
+
+class Slow(LocalBreakers):
+    """A store whose writes take until they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+
+    async def swap(self, tool: str, old: dict[str, JSON] | None, new: dict[str, JSON]) -> bool:
+        await self.go.wait()
+        return await super().swap(tool, old, new)
+
+
+async def test_a_probe_that_is_cancelled_while_it_asks_keeps_no_place(tool: Tool, time: Time) -> None:
+    """Its place may be stored already when it is cancelled: the next call is the probe, at once."""
+    stored = Slow()
+    shared = replace(ports(time.clock), breakers=stored)
+    stored.go.set()
+    for _ in range(3):
+        await ask(tool, shared, failed("UNAVAILABLE"))
+    time.now += 60
+    stored.go.clear()
+    probe = asyncio.create_task(ask(tool, shared, Success(1)))
+    await asyncio.sleep(0.01)
+    probe.cancel()
+    await asyncio.sleep(0)
+    stored.go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await probe
+    assert await ask(tool, shared, Success(1)) == (Success(1), 1)
+
+
+async def test_a_refused_call_that_is_cancelled_leaves_the_probe_its_place(tool: Tool, time: Time) -> None:
+    """While one call probes, others come and go: there is still one probe."""
+    shared = ports(time.clock)
+    for _ in range(3):
+        await ask(tool, shared, failed("UNAVAILABLE"))
+    time.now += 60
+    go = asyncio.Event()
+
+    async def waits(call: Call) -> Outcome:
+        await go.wait()
+        return Success(1)
+
+    probe = asyncio.create_task(break_circuit(replace(a_call(tool, clock=time.clock), ports=shared), waits))
+    await asyncio.sleep(0.01)
+    for ticks in range(5):
+        other = asyncio.create_task(ask(tool, shared, Success(1)))
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        other.cancel()
+        await asyncio.wait({other})
+    assert code_of((await ask(tool, shared, Success(1)))[0]) == "BREAKER_OPEN"
+    go.set()
+    assert await probe == Success(1)
+
+
+def late(go: threading.Event) -> Tool:
+    """A tool that comes back long after its deadline, and then well."""
+
+    def answer() -> str:
+        go.wait(10)
+        return "late"
+
+    return tool_of(answer, name="late", timeout_s=0.02, retry={"max_attempts": 1})
+
+
+async def test_a_late_success_is_the_failure_that_it_was(time: Time) -> None:
+    """Three calls that time out open the breaker, once each; that they end well afterwards changes nothing, neither
+    while it is open nor while another call probes."""
+    go, shared = threading.Event(), ports(time.clock)
+    tool = late(go)
+    for _ in range(3):
+        assert code_of(await call(tool, {}, context(deadline=time.now + 60), shared)) == "TIMEOUT"
+    stored = await shared.breakers.load("late")
+    assert stored is not None
+    assert (stored["status"], stored["window"]) == ("open", [])
+    go.set()
+    await eventually(lambda: POOL.running == 0)
+    await asyncio.sleep(0.01)
+    assert await shared.breakers.load("late") == stored
+    time.now += 60
+    assert isinstance(await call(tool, {}, context(deadline=time.now + 60), shared), Success)
+
+
+async def test_a_late_success_does_not_count_in_a_closed_window(time: Time) -> None:
+    """One call that timed out is one failure in the window, before and after it has come back."""
+    go, shared = threading.Event(), ports(time.clock)
+    tool = late(go)
+    await call(tool, {}, context(deadline=time.now + 60), shared)
+    before = await shared.breakers.load("late")
+    go.set()
+    await eventually(lambda: POOL.running == 0)
+    await asyncio.sleep(0.01)
+    assert before is not None
+    assert before["window"] == [False]
+    assert await shared.breakers.load("late") == before
+
+
+async def test_a_cancelled_call_counts_as_nothing(time: Time) -> None:
+    """Ten cancelled calls leave no trace; nor do ten whose arguments were wrong, except that the tool is there."""
+
+    async def waits() -> None:
+        await asyncio.sleep(60)
+
+    shared = ports(time.clock)
+    tool = tool_of(waits, name="waits")
+    for _ in range(10):
+        calling = asyncio.create_task(call(tool, {}, context(deadline=time.now + 60), shared))
+        await asyncio.sleep(0.001)
+        calling.cancel()
+        await asyncio.wait({calling})
+    assert await shared.breakers.load("waits") is None
+    for _ in range(10):
+        await ask(tool, shared, failed("INVALID_ARGS"))
+    assert await shared.breakers.load("waits") is None
 
 
 async def test_calls_that_started_before_it_opened_do_not_close_it(tool: Tool, time: Time) -> None:
