@@ -96,6 +96,14 @@ class Approvals:
         reached("approval.withdrawn")
         return [row["approval_id"] for row in withdrawn]
 
+    async def withdraw_as_owner(self, run_id: str, fence: int, ids: Sequence[str]) -> list[str]:
+        """The same for who drives the run with this fence; nothing where somebody has taken it over."""
+        reached("approval.before_withdrawal")
+        params = {"run_id": run_id, "fence": fence, "ids": list(ids)}
+        withdrawn = await self._database.fetch(QUERIES["withdraw_as_owner"], params)
+        reached("approval.withdrawn")
+        return [row["approval_id"] for row in withdrawn]
+
     async def expire(self) -> list[ApprovalRequest]:
         """Write down as expired what nobody answered in time; gives those requests, each of them once."""
         return [

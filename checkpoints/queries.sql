@@ -490,6 +490,13 @@ ORDER BY created_at, approval_id;
 UPDATE surestep.approvals SET status = 'withdrawn' WHERE approval_id = ANY (%s::text[]) AND status = 'pending'
 RETURNING approval_id;
 
+-- name: withdraw_as_owner
+-- Who has lost the run takes back nothing that its new owner asks: a takeover waits for this lock, or goes before it.
+WITH owner AS (SELECT FROM surestep.leases WHERE run_id = %(run_id)s AND fence = %(fence)s FOR SHARE)
+UPDATE surestep.approvals SET status = 'withdrawn'
+WHERE approval_id = ANY (%(ids)s::text[]) AND status = 'pending' AND EXISTS (SELECT FROM owner)
+RETURNING approval_id;
+
 -- name: expire_approvals
 UPDATE surestep.approvals SET status = 'expired', decided_at = clock_timestamp()
 WHERE status = 'pending' AND expires_at <= clock_timestamp()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -24,6 +25,17 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class LateEnd(_Frozen):
+    """How an attempt ended `late_s` seconds after it had been given up: `code` None means well, with the result under
+    `output_ref`. `settled` says that this was the word on an effect in doubt."""
+
+    attempt: int
+    late_s: float
+    code: str | None = None
+    output_ref: str | None = None
+    settled: bool = False
+
+
 class StepResult(_Frozen):
     """One step of the current plan and where it stands. `degraded` says what its result was made by or from, where that
     is not what was asked for; `mock` that it is made up, or made from what is; `kept_s` how old it was when it was
@@ -43,6 +55,7 @@ class StepResult(_Frozen):
     skipped_because: str | None = None
     elapsed_s: float = 0.0
     title: str | None = None
+    late: tuple[LateEnd, ...] = ()
     children: tuple[StepResult, ...] = ()
 
 
@@ -168,10 +181,22 @@ def _one(fold: RunFold, unit: str, tool: str | None, title: str | None) -> StepR
         skipped_because=run.skipped_because,
         elapsed_s=round(run.elapsed_s, 6),
         title=title,
+        late=tuple(_late(row) for row in fold.late.get(unit, ())),
+    )
+
+
+def _late(row: Mapping[str, Any]) -> LateEnd:
+    return LateEnd(
+        attempt=row["attempt"],
+        late_s=row["late_s"],
+        code=row["failure"]["code"] if "failure" in row else None,
+        output_ref=row["output"]["output_ref"] if "output" in row else None,
+        settled=bool(row.get("settles")),
     )
 
 
 def _step_as_json(step: StepResult) -> dict[str, Any]:
     shown = step.model_dump(mode="json", include={"id", "tool", "status", "attempts", "output_ref", "degraded", "mock"})
-    doubt = {"in_doubt": True} if step.in_doubt else {}
-    return {**shown, "failure": step.failure.model_dump(mode="json") if step.failure else None, **doubt}
+    doubt: dict[str, Any] = {"in_doubt": True} if step.in_doubt else {}
+    late = {"late": [each.model_dump(mode="json") for each in step.late]} if step.late else {}
+    return {**shown, "failure": step.failure.model_dump(mode="json") if step.failure else None, **doubt, **late}

@@ -145,7 +145,8 @@ async def _call(session: Session, attempt: Attempt) -> None:
         session.acting[unit] = ctx.deadline
     try:
         head, ports = session.head, session.engine.ports
-        outcome = await call(attempt.tool, attempt.args, ctx, ports, role=head.role, tries=head.limits.max_attempts)
+        late, tries = session.late.heard_by(session, attempt), head.limits.max_attempts
+        outcome = await call(attempt.tool, attempt.args, ctx, ports, role=head.role, tries=tries, late=late)
         if attempt.tool.effect != "read":
             reached("effect.returned")
         if isinstance(outcome, CallFailure):

@@ -33,6 +33,15 @@ async def dispatch(state: AgentState, session: Session) -> dict[str, Any]:
 
 async def _paused(session: Session) -> bool:
     """Let the run go, unless one of its questions was answered in the meantime: then it goes on by itself."""
+    asked = list(session.fold.asked)
+    await session.late.stop()
+    if list(session.fold.asked) == asked and await _let_go(session):
+        return True
+    session.late.listen()
+    return False
+
+
+async def _let_go(session: Session) -> bool:
     await session.record("paused", body={"wall_s": round(session.elapsed_s(), 3)}, wait=True)
     await session.stands("paused")
     reached("pause.recorded")

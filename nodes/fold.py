@@ -33,8 +33,9 @@ class RunFold:
     step, the revision in which it came to be what it is; `reserved`, by question, what a model that has not answered
     may have cost; `answered` the ids of approvals whose decision was taken; `edits`, by step, calls that a person has
     changed and that no revision has yet; `effects`, by the effect's name, the step runs that have it, or may have it,
-    to their name; `had` names steps of a fork that its parent has run, and whose effect would be another one now;
-    `version` that of the journal's rows from here on; `archived` where the rows came from, if that was the archive.
+    to their name; `late`, by step run, what came back after it had been given up; `had` names steps of a fork that its
+    parent has run, and whose effect would be another one now; `version` that of the journal's rows from here on;
+    `archived` where the rows came from, if that was the archive.
     """
 
     head: RunHead | None = None
@@ -58,6 +59,7 @@ class RunFold:
     instructions: dict[str, str] = field(default_factory=dict)
     input_changes: int = 0
     usage: Usage = Usage()
+    late: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     finished: dict[str, Any] | None = None
     version: int = 1
     archived: str | None = None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.runs import OPEN
+from nodes.fold_settling import effect_after_failure, late, settled
 from nodes.fold_spending import model, reservation, wall
 from nodes.inheritance import inherited
 from nodes.state import InputFile, RunHead, Verdict
@@ -93,22 +94,6 @@ def _unknown(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     self.usage = self.usage.plus(attempts=1)
 
 
-def _settlement(self: RunFold, unit: str, attempt: int, body: Body) -> None:
-    run = self.run(unit)
-    run.failure, run.verdict, run.acted = None, None, True
-    self.undecided.pop(unit, None)
-    if body["how"] == "run":
-        run.resend = True
-        return
-    run.in_doubt = None
-    if body["how"] == "skip":
-        run.skipped_because = body["why"]
-        run.moved("skipped")
-        return
-    run.gave(body)
-    self.usage = self.usage.plus(steps=1)
-
-
 def _outcome(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run = self.run(unit)
     if run.status == "pending":
@@ -122,26 +107,12 @@ def _outcome(self: RunFold, unit: str, attempt: int, body: Body) -> None:
         run.failure = Failure.model_validate(failure)
         self.undecided[unit] = None
         if intent:
-            _effect_after_failure(self, unit, intent, happened=bool(body.get("happened")))
+            effect_after_failure(self, unit, intent, happened=bool(body.get("happened")))
             run.acted = run.acted or bool(body.get("happened"))
         run.failed()
         return
     run.failure = None
     run.gave(body)
-
-
-def _effect_after_failure(self: RunFold, unit: str, intent: Body, *, happened: bool) -> None:
-    """A failed step run has not had its effect, or it has and is no success all the same: then whoever approved it
-    has not approved that it happens again."""
-    effect = intent["effect_key"]
-    if happened:
-        self.decisions.pop(f"{unit}|{intent['call']}", None)
-        return
-    left = tuple(other for other in self.effects.get(effect, ()) if other != unit)
-    if left:
-        self.effects[effect] = left
-    else:
-        self.effects.pop(effect, None)
 
 
 def _refusal(self: RunFold, unit: str, attempt: int, body: Body) -> None:
@@ -223,7 +194,7 @@ def _decision(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     if decision["type"] == "edit":
         self.edits[unit] = {"tool": body["tool"], "args": decision["args"]}
     if settlement := body.get("settlement"):
-        _settlement(self, unit, attempt, settlement)
+        settled(self, unit, attempt, settlement)
 
 
 def _edit_dropped(self: RunFold, unit: str, _: int, __: Body) -> None:
@@ -268,7 +239,8 @@ APPLY: dict[str, Apply] = {
     "intent": _intent,
     "outcome": _outcome,
     "unknown": _unknown,
-    "settlement": _settlement,
+    "settlement": settled,
+    "late": late,
     "refusal": _refusal,
     "skip": _skip,
     "verdict": _verdict,

@@ -24,7 +24,7 @@ async def observe(state: AgentState, session: Session) -> dict[str, Any]:
     update = await _instruction(state, session)
     if session.cancelled:  # nothing is mended any more
         return {**update, "edge": "next"}
-    decided = [await _decide(session, unit) for unit in list(session.fold.undecided)]
+    decided = [verdict for unit in list(session.fold.undecided) if (verdict := await _decide(session, unit))]
     top = most_severe(session.fold.queue)
     if top is None:
         retried = any(verdict.verdict == "retry" for verdict in decided)
@@ -59,7 +59,13 @@ async def _instruction(state: AgentState, session: Session) -> dict[str, Any]:
     return taken(state)
 
 
-async def _decide(session: Session, unit: str) -> Verdict:
+async def _decide(session: Session, unit: str) -> Verdict | None:
+    """The verdict; none where an answer that came late has settled the step meanwhile."""
+    async with session.late.deciding:
+        return await _decided(session, unit) if unit in session.fold.undecided else None
+
+
+async def _decided(session: Session, unit: str) -> Verdict:
     run = session.fold.run(unit)
     if run.failure is None:
         raise AssertionError(f"{unit} is undecided and has no failure")

@@ -27,7 +27,17 @@ async def look_again(session: Session, rows: Sequence[Row]) -> None:
         await session.record("version", body={"journal_version": JOURNAL_VERSION})
     if uncounted := uncounted_s(rows):
         await session.record("elapsed", body={"wall_s": round(session.fold.usage.wall_s + uncounted, 3)})
+    await _ask_again(session)
     await look_at_inputs(session)
+
+
+async def _ask_again(session: Session) -> None:
+    """What was taken back in the table, by who died before it could say why, is asked again: a run would wait for an
+    answer that nobody can give."""
+    if session.fold.asked:
+        stored = await session.engine.approvals.of_run(session.head_run_id)
+        gone = {each.request.approval_id for each in stored if each.status == "withdrawn"}
+        await session.engine.approvals.record([each for i, each in session.fold.asked.items() if i in gone])
 
 
 def uncounted_s(rows: Sequence[Row]) -> float:

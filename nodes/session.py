@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,10 @@ from checkpoints.artifacts import INLINE_BYTES, Artifact
 from checkpoints.crash_points import reached
 from checkpoints.journal import Row
 from checkpoints.leases import Lease
+from nodes.at_hand import AtHand
 from nodes.events import Event
 from nodes.fold import RunFold
+from nodes.lateness import LateAnswers
 from nodes.origins import degraded_steps
 from nodes.state import STATE_VERSION, RunHead, RunStatus
 from nodes.step_run import Output
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from nodes.engine import Engine
     from nodes.scheduler import Scheduler
     from tools.ports import Clock
-
-KEPT_BYTES = 64 * 1024 * 1024
-"""How much of a run's results is kept in memory for its next steps; the rest is read again when needed."""
 
 LINGER_S = 0.008
 """How long a row that nobody waits for is held back, so that the steps of a chain share commits. In a crash as much of
@@ -62,10 +60,10 @@ class Session:
     known: set[str] = field(default_factory=set)
     founded: set[str] = field(default_factory=set)
     notices: list[Event] = field(default_factory=list)
+    late: LateAnswers = field(default_factory=LateAnswers)
     told: set[str] = field(default_factory=set)
     scheduler: Scheduler | None = None
-    _values: OrderedDict[str, tuple[JSON, int]] = field(default_factory=OrderedDict)
-    _kept: int = 0
+    _at_hand: AtHand = field(default_factory=AtHand)
     _steps: tuple[Plan | None, dict[str, Step]] = (None, {})
     _elements: dict[str, tuple[Step, list[JSON]]] = field(default_factory=dict)
     _status: RunStatus | None = None
@@ -193,7 +191,7 @@ class Session:
         """Make a result an artifact: durable now if it is large, else to be sent along with the row that names it."""
         body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
         output, carried = await self.keep(body, "application/json")
-        self._keep(output.output_ref, value, len(body))
+        self._at_hand.keep(output.output_ref, value, len(body))
         return output, carried
 
     async def keep(self, body: bytes, media_type: str) -> tuple[Output, tuple[Artifact, bytes] | None]:
@@ -215,21 +213,12 @@ class Session:
 
     async def read(self, reference: str) -> JSON:
         """The JSON value of one of this run's artifacts. ArtifactMissing if it is gone or has changed."""
-        if reference in self._values:
-            self._values.move_to_end(reference)
-            return self._values[reference][0]
+        if (known := self._at_hand.get(reference)) is not None:
+            return known[0]
         body = await self.engine.artifacts.get(self.head_run_id, reference)
         value = json.loads(body)
-        self._keep(reference, value, len(body))
+        self._at_hand.keep(reference, value, len(body))
         return value
-
-    def _keep(self, reference: str, value: JSON, size: int) -> None:
-        if reference not in self._values:
-            self._values[reference] = (value, size)
-            self._kept += size
-        while self._kept > KEPT_BYTES and len(self._values) > 1:
-            _, (_, dropped) = self._values.popitem(last=False)
-            self._kept -= dropped
 
     def elapsed_s(self) -> float:
         """Wall time of the run so far: earlier drives as the journal knows them, and this one."""
@@ -287,13 +276,11 @@ class Session:
         try:
             if self.scheduler is not None:
                 await self.scheduler.stop()
+            await self.late.stop()
             if self.fold.finished is None and not self._let_go:
                 await self.record("elapsed", body={"wall_s": round(self.elapsed_s(), 3)})
             await self.flush()
-            if self.fold.finished is not None:
-                self.ended_as = self.fold.finished["status"]
-            elif self._let_go:
-                self.ended_as = "paused"
+            self.ended_as = self.fold.finished["status"] if self.fold.finished else "paused" if self._let_go else None
         finally:
             self.engine.journal.forget(self.head_run_id)
             self.engine.fences.let_go(self.head.thread_id, self.head_run_id, self.lease.fence)

@@ -114,7 +114,7 @@ class _Place(NamedTuple):
 
 async def _asked(call: Call) -> _Place:
     """Whether the call may be made. Whoever is cancelled while it becomes the probe is not it."""
-    stored = _read(await call.ports.breakers.load(call.tool.name))
+    stored = state_of(await call.ports.breakers.load(call.tool.name))
     if stored.status == "closed":
         return _Place(stored.turn, 0.0, probes=False)
     asking = asyncio.ensure_future(_ask(call))

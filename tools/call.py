@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from plans.values import JSON
@@ -13,7 +13,7 @@ from tools.deadline import hold_deadline
 from tools.fingerprints import refuse_repetition
 from tools.limiter import limit
 from tools.normalise import call_tool
-from tools.outcome import Call, CallFailure, Layer, Outcome, Proceed, Success
+from tools.outcome import Call, CallFailure, Late, Layer, Outcome, Proceed, Success, nobody
 from tools.permission import check_permission
 from tools.ports import Ports
 from tools.retry import retry_transport
@@ -52,13 +52,15 @@ async def call(
     *,
     role: str | None = None,
     tries: int = 0,
+    late: Callable[[Late], None] | None = None,
 ) -> Outcome:
-    """Call a tool with resolved arguments; `tries` is how many attempts the run grants a step. Whatever the tool does,
-    this ends at `ctx.deadline`, give or take 50 ms, with a Success or a CallFailure. As exceptions come out
-    cancellation, LangGraph's control flow, and what the ports raise when their store is gone."""
+    """Call a tool with resolved arguments; `tries` is how many attempts the run grants a step, `late` is told of what
+    comes back after it was given up. Whatever the tool does, this ends at `ctx.deadline`, give or take 50 ms, with a
+    Success or a CallFailure. As exceptions come out cancellation, LangGraph's control flow, and what the ports raise
+    when their store is gone."""
     began = ports.clock.monotonic()
     now = await tool_now(tool, ports.settings)
-    asked = Call(now.tool, now.tool.spec, args, ctx, ports, role, tries=tries, asked_at=began)
+    asked = Call(now.tool, now.tool.spec, args, ctx, ports, role, tries=tries, asked_at=began, late=late or nobody)
     outcome = await _safeguarded(replace(asked, answered_by=now.answered_by) if now.answered_by else asked)
     if isinstance(outcome, Success):
         return replace(outcome, elapsed_s=ports.clock.monotonic() - began)

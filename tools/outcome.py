@@ -42,16 +42,30 @@ class CallFailure:
 Outcome = Success | CallFailure
 
 
+@dataclass(frozen=True, slots=True)
+class Late:
+    """What came of a call after it had been given up, `late_s` seconds after its deadline. `disturbed` says that it had
+    been told to stop before, so that what it says may be the doing of that."""
+
+    outcome: Outcome
+    late_s: float
+    disturbed: bool
+
+
 def _nothing() -> None:
     return None
+
+
+def nobody(_late: Late) -> None:
+    """Who is told of late answers where nobody wants to know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call on its way through the layers. `spec` is the tool's, with what was changed while running, as it was at
     the instant `asked_at`; `tries` is how many attempts the run grants a step. Whoever starts the work calls `ended`
-    once when the work has really ended, however long after the answer that is. `answered_by` names the candidate that
-    was promoted to answer the tool's calls."""
+    once when the work has really ended, however long after the answer that is; `late` is told what came of it then.
+    `answered_by` names the candidate that was promoted to answer the tool's calls."""
 
     tool: Tool
     spec: ToolSpec
@@ -63,6 +77,7 @@ class Call:
     tries: int = 0
     asked_at: float = 0.0
     answered_by: str | None = None
+    late: Callable[[Late], None] = nobody
 
 
 Proceed = Callable[[Call], Awaitable[Outcome]]

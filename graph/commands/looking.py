@@ -12,7 +12,7 @@ from plans.errors import InvalidInput
 from plans.wording import listed
 
 if TYPE_CHECKING:
-    from graph.result import RunResult, RunSummary, StepResult
+    from graph.result import LateEnd, RunResult, RunSummary, StepResult
 
 
 def list_runs(limit: int, *, as_json: bool) -> None:
@@ -82,10 +82,15 @@ def _show(result: RunResult) -> None:
 
 
 def _remark(step: StepResult) -> str:
-    if step.failure is not None:
-        return step.failure.message
     kept = None if step.kept_s is None else f"answered from the cache, from {age(step.kept_s)} ago"
-    return step.skipped_because or step.degraded or kept or step.title or ""
+    failed = step.failure.message if step.failure else None
+    said = failed or step.skipped_because or step.degraded or kept or step.title or ""
+    return "; ".join([*([said] if said else []), *map(_late, step.late)])
+
+
+def _late(end: LateEnd) -> str:
+    how = f"with {end.code}" if end.code else "well"
+    return f"attempt {end.attempt} came back {end.late_s:.1f} s late, {how}{', which settled it' * end.settled}"
 
 
 def show_table(names: Sequence[str], rows: Sequence[Sequence[str]], empty: str) -> None:

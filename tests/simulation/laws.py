@@ -158,14 +158,28 @@ def _doubt_is_surfaced(world: World, rows: Rows) -> None:
         unit, kind = row["step_id"], row["kind"]
         if unit in doubts and row["fence"] != doubts[unit] and kind in ("intent", "outcome"):
             world.broken(f"the doubt about {unit} was settled by nobody: row {row['fence']}.{row['n']} {kind}")
-        if kind in ("outcome", "settlement") or (kind == "decision" and row["body"].get("settlement")):
+        if kind == "outcome" or _says_what_became(row):
             doubts.pop(unit, None)
         if kind == "intent" and EFFECTS[row["body"]["tool"]] == "irreversible":
             doubts[unit] = row["fence"]
 
 
+def _says_what_became(row: dict[str, Any]) -> bool:
+    """Whether a probe, a person or the tool's own late answer has settled a doubt."""
+    body = row["body"]
+    match row["kind"]:
+        case "settlement":
+            return True
+        case "decision":
+            return bool(body.get("settlement"))
+        case _:
+            return row["kind"] == "late" and bool(body.get("settles"))
+
+
 def _settled(row: dict[str, Any]) -> bool:
     """Whether the row says of an effect in doubt that it has happened, or that nobody wants it any more."""
+    if row["kind"] == "late":
+        return _says_what_became(row)
     said = row["body"].get("settlement") if row["kind"] == "decision" else row["body"]
     return row["kind"] in ("settlement", "decision") and bool(said) and said["how"] != "run"
 

@@ -149,6 +149,13 @@ def withdraw_approvals(server: Server, params: tuple[list[str]]) -> Answer:
     return [{"approval_id": each} for each in pending]
 
 
+@statement
+def withdraw_as_owner(server: Server, params: dict[str, Any]) -> Answer:
+    """The same, by who owns the run."""
+    owns = server.owns(params["run_id"], params["fence"])
+    return withdraw_approvals(server, (params["ids"],)) if owns else []
+
+
 def _shown(server: Server, row: dict[str, Any]) -> dict[str, Any]:
     expired = row["status"] == "pending" and past(row["expires_at"], server)
     names = ("request", "decision", "decided_by", "decided_at", "status")

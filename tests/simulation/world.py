@@ -257,7 +257,9 @@ class World:
                     if now.get(base_id(unit)) != steps.get(base_id(unit)):
                         found = None
                     steps = now
-                elif row["step_id"] == unit and row["kind"] == "outcome" and "output" in row["body"]:
+                elif row["step_id"] == unit and row["kind"] in ("outcome", "late") and "output" in row["body"]:
+                    if row["kind"] == "late" and not row["body"].get("settles"):
+                        continue
                     found = row
         return found
 
@@ -291,7 +293,9 @@ class World:
         if not any(row["kind"] == "intent" and row["body"]["key"] == call.key for row in rows):
             self.broken(f"the effect of {call.unit} begins before its intent is accepted")
         ended = {
-            row["step_id"] for row in rows if row["kind"] in ("outcome", "skip", "settlement", "decision", "refusal")
+            row["step_id"]
+            for row in rows
+            if row["kind"] in ("outcome", "skip", "settlement", "decision", "refusal") or row["body"].get("settles")
         }
         if missing := set(session.step(base_id(call.unit)).depends_on) - ended:
             self.broken(f"the effect of {call.unit} begins before the ends of {sorted(missing)} are accepted")
