@@ -20,7 +20,7 @@ from plans.shadowing import AGREED, Agreement, Pair, differed, failed
 from plans.values import JSON, sha256_of
 from tools.comparison import places, same, says
 from tools.files import FileScope
-from tools.outcome import Call, CallFailure, Layer, Outcome, Proceed, Success
+from tools.outcome import Call, CallFailure, Layer, Outcome, Proceed, Success, nobody
 from tools.settings import tool_now
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Shadows:
         """The outcome of a call: its own, or the candidate's where that was promoted (by the layers `instead`), while
         the other of the two runs beside it (by the layers `beside`)."""
         candidate = (await tool_now(self.candidates[call.tool.name], call.ports.settings)).tool
-        theirs = replace(call, tool=candidate, spec=candidate.spec)
+        theirs = replace(call, tool=candidate, spec=candidate.spec, late=nobody)
         if call.answered_by == candidate.name and _callable(candidate):
             outcome = await self._with_shadow(theirs, instead, self._begun(call, beside, candidate))
             return replace(outcome, answered_by=candidate.name) if isinstance(outcome, Success) else outcome
