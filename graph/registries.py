@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from graph.settings import Settings
 from nodes.templates import Template, load_templates
+from tools.http.hosts import Hosts, private_addresses
 from tools.http.toolkit import http_toolkit
 from tools.loading import load_toolkit
 from tools.mcp import McpToolkit
+from tools.openapi import OpenApiToolkit, Service
 from tools.registry import Registry, Toolkit, combine
 
 BUILT_IN = ("tools.tabular:tabular", "tools.orders:orders", "tools.python:python")
@@ -41,7 +43,18 @@ def built_in(settings: Settings) -> list[Toolkit]:
 
 def outside(settings: Settings) -> list[Toolkit]:
     """The toolkits that the settings file describes; their tools are found when a registry is made."""
-    return [McpToolkit(name, server) for name, server in settings.mcp.items()]
+    servers = [McpToolkit(name, server) for name, server in settings.mcp.items()]
+    return [*servers, *(_of_document(name, service, settings) for name, service in settings.openapi.items())]
+
+
+def _of_document(name: str, service: Service, settings: Settings) -> Toolkit:
+    return OpenApiToolkit(
+        name,
+        service,
+        Hosts(private=private_addresses(settings.http_private_hosts)),
+        certificates=settings.http_certificates,
+        most_bytes=settings.http_max_bytes,
+    )
 
 
 def templates_from(settings: Settings) -> Sequence[Template]:

@@ -18,13 +18,14 @@ from plans.wording import kind_of, nearest
 from tools.http.hosts import patterns, private_addresses
 from tools.http.toolkit import MOST_BYTES
 from tools.mcp.config import Server
+from tools.openapi.config import Service
 
 UNPREFIXED = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
 """Settings that have a name of their own in the environment: the one every OpenAI client reads."""
 CONNECTION_PREFIX = "SURESTEP_CONNECTION_"
-SECRET = frozenset({"api_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp"})
+SECRET = frozenset({"api_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp", "openapi"})
 """Settings whose value is never repeated in a message."""
-TABLES = ("mcp",)
+TABLES = ("mcp", "openapi")
 """Settings that are tables of toolkits: only in the file, and with `${NAME}` for variables of the environment."""
 ToolkitName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")]
 
@@ -49,7 +50,7 @@ class Settings(BaseModel):
     may name files. `http_hosts` are those that the tool `http` may read from, `http_private_hosts` those whose
     addresses need not be public (name=address), for it and for toolkits made from documents; both comma-separated in
     the environment. `http_certificates` is a file of authorities beside the usual ones. `mcp` are toolkits of
-    MCP servers, by name.
+    MCP servers, `openapi` those of services with an OpenAPI document, by name.
     `structured_output` says how the model's endpoint can be held to a schema; "auto" finds out. A question to a model
     has `model_timeout_s`, each of its requests `model_first_token_s` to begin the answer. `prices` are what a million
     tokens of a model cost (`SURESTEP_PRICES="name=0.5/1.5"`: of prompts, of completions).
@@ -84,6 +85,7 @@ class Settings(BaseModel):
     http_max_bytes: int = Field(default=MOST_BYTES, ge=1_024, le=100_000_000)
     http_certificates: Path | None = None
     mcp: dict[ToolkitName, Server] = Field(default_factory=dict, repr=False)
+    openapi: dict[ToolkitName, Service] = Field(default_factory=dict, repr=False)
 
     @field_validator("toolkits", "http_hosts", "http_private_hosts", mode="before")
     @classmethod
