@@ -10,6 +10,7 @@ from checkpoints.database import Database
 from checkpoints.jsonb import jsonb
 from checkpoints.queries import QUERIES
 from plans.shadowing import KEPT_DIFFERENCES, Agreement, Difference, Pair
+from plans.values import JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,14 @@ class NotedDifference:
 
     noted_at: datetime
     difference: Difference
+
+    def as_json(self) -> dict[str, JSON]:
+        """The same for programs."""
+        return {
+            "at": self.noted_at.isoformat(),
+            "args_sha256": self.difference.args_sha256,
+            "places": list(self.difference.places),
+        }
 
 
 class PostgresShadows:

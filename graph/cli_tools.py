@@ -99,6 +99,35 @@ def tools_reset(
     reset_tool(name, _asked(context, toolkit, json, by))
 
 
+@tools_app.command("promote")
+def tools_promote(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="CANDIDATE", help="A tool that is declared as the shadow of another.")],
+    after: Annotated[int, typer.Option("--after", metavar="N", min=1, help="Agreements in a row that it needs.")] = 100,
+    toolkit: Toolkits = None,
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Have a candidate answer the calls of the tool it shadows, once it has agreed often enough."""
+    from graph.commands.tool_changes import promote_tool
+
+    promote_tool(name, after, _asked(context, toolkit, json, by))
+
+
+@tools_app.command("demote")
+def tools_demote(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="CANDIDATE", help="The tool that was promoted.")],
+    toolkit: Toolkits = None,
+    by: By = None,
+    json: Json = False,
+) -> None:
+    """Take a promotion back: the tool answers its calls itself again."""
+    from graph.commands.tool_changes import demote_tool
+
+    demote_tool(name, _asked(context, toolkit, json, by))
+
+
 @tools_app.command("history")
 def tools_history(
     context: typer.Context,

@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from checkpoints.failed_calls import PostgresFailures
+from checkpoints.shadow_counts import NotedDifference, PostgresShadows
 from checkpoints.tool_settings import PostgresSettings, Stored, ToolChange
 from checkpoints.tool_stores import PostgresBreakers
 from graph.given import check_id
-from graph.tool_standing import ToolStanding, standing_of
-from plans.errors import InvalidInput, UnknownTool, UsageError
+from graph.tool_standing import Told, ToolStanding, standing_of
+from plans.errors import InvalidInput, PromotionRefused, UnknownTool, UsageError
+from plans.shadowing import AGREEMENTS, Agreement
 from plans.values import JSON, unclean
 from plans.wording import listed, nearest
 from tools.ports import Clock, Ports
 from tools.settings import ANSWERED_BY, Flat, fault_of_name, faults_in, flattened, merged, nested, with_changes
+from tools.shadows import pair_of
 
 if TYPE_CHECKING:
     from checkpoints.database import Database
@@ -61,6 +64,8 @@ class ToolSettings:
     def __init__(self, registry: Registry, database: Database, *, ports: Ports | None = None) -> None:
         """`ports` are those of this process's own engine, if it has one: it follows at once."""
         self._registry = registry
+        self._shadows = PostgresShadows(database)
+        self._failures = PostgresFailures(database)
         own = ports.settings if ports is not None else None
         self._settings = own if isinstance(own, PostgresSettings) else PostgresSettings(database)
         self._breakers = PostgresBreakers(database)
@@ -88,19 +93,52 @@ class ToolSettings:
         return await self._stored(tool, change, by)
 
     async def enable(self, tool: str, *, by: str = "library") -> Changed:
-        """Switch a tool on, and let calls that failed again and again be made once more. Raises UnknownTool."""
-        declared_on = tool in self._registry.declared and self._registry.declared[tool].enabled
-        changed = await (
-            self.set(tool, {}, unset=["enabled"], by=by) if declared_on else self._switch(tool, by, on=True)
-        )
+        """Switch a tool on, and let calls of it be made again that were not because they had failed again and again.
+        Raises UnknownTool."""
+        declared = self._registry.declared.get(tool)
+        if declared is not None and declared.enabled:
+            changed = await self.set(tool, {}, unset=["enabled"], by=by)
+        else:
+            changed = await self.set(tool, {"enabled": True}, by=by)
         return replace(changed, forgiven=await self._failures.forget(tool))
 
     async def disable(self, tool: str, *, by: str = "library") -> Changed:
         """Switch a tool off: its next start is refused, and goes to its fallback. Raises UnknownTool."""
-        return await self._switch(tool, by, on=False)
+        return await self.set(tool, {"enabled": False}, by=by)
 
-    async def _switch(self, tool: str, by: str, *, on: bool) -> Changed:
-        return await self.set(tool, {"enabled": on}, by=by)
+    async def promote(self, candidate: str, *, after: int = AGREEMENTS, by: str = "library") -> Changed:
+        """Have the candidate answer the calls of the tool that it shadows, if it has agreed `after` times in a row. The
+        former tool becomes its shadow. Raises PromotionRefused with the counts, InvalidInput for what is no candidate
+        or is switched off, and UnknownTool."""
+        tool = self._shadowed(candidate)
+        standing = (await self.standing())[candidate]
+        if not standing.now.tool.enabled:
+            raise InvalidInput(f"{candidate} is switched off; switch it on first (surestep tools enable {candidate})")
+        found = standing.agreement
+        if found.in_a_row < after and not standing.answers:
+            raise PromotionRefused(
+                f"{candidate} was not promoted: it has agreed {found.in_a_row} times in a row with {tool.name}, and "
+                f"{after} are needed. Of {found.calls} compared calls {found.agreed} agreed, {found.differed} differed "
+                f"and {found.failed} failed"
+            )
+        return await self._stored(tool.name, lambda before: {**before, ANSWERED_BY: candidate}, by)
+
+    async def demote(self, candidate: str, *, by: str = "library") -> Changed:
+        """Have the tool answer its calls itself again; the candidate has to agree anew. Raises UnknownTool, and
+        InvalidInput for what is no candidate."""
+        tool = self._shadowed(candidate)
+
+        def change(before: Stored) -> Stored:
+            return {name: value for name, value in before.items() if (name, value) != (ANSWERED_BY, candidate)}
+
+        changed = await self._stored(tool.name, change, by)
+        if changed.names:
+            await self._shadows.break_row(pair_of(tool, self._registry.declared[candidate]))
+        return changed
+
+    async def differences(self, candidate: str) -> list[NotedDifference]:
+        """The last calls on which a candidate did not agree, the newest first. Raises UnknownTool, InvalidInput."""
+        return await self._shadows.differences(self._shadowed(candidate).name, candidate)
 
     async def reset(self, tool: str, *, by: str = "library") -> Changed:
         """Everything about the tool as it is declared, a promotion too. Also for one that is not there any more.
@@ -124,17 +162,38 @@ class ToolSettings:
     async def standing(self) -> dict[str, ToolStanding]:
         """How each declared tool stands, by name."""
         stored, breakers = await self._settings.get_all(), await self._breakers.load_all()
-        history = await self._settings.history()
-        now = self._clock.wall()
-        return {
-            name: standing_of(tool, stored.get(name, {}), history, breakers.get(name), now)
-            for name, tool in self._registry.declared.items()
-        }
+        history, counts = await self._settings.history(), await self._shadows.counts()
+        found = {}
+        for name, tool in self._registry.declared.items():
+            shadow = self._registry.shadows.get(name)
+            of = self._registry.declared[tool.spec.shadow_of] if tool.spec.shadow_of else None
+            answers = of is not None and stored.get(of.name, {}).get(ANSWERED_BY) == name
+            told = Told(
+                stored.get(name, {}),
+                history,
+                breakers.get(name),
+                candidate=shadow.name if shadow else None,
+                agreement=counts.get(pair_of(of, tool), Agreement()) if of else Agreement(),
+                answers=answers,
+            )
+            found[name] = standing_of(tool, told, self._clock.wall())
+        return found
 
     async def strangers(self) -> dict[str, Flat]:
         """What is stored about tools that are not declared here."""
         stored = await self._settings.get_all()
         return {name: flattened(flat) for name, flat in stored.items() if flat and name not in self._registry.declared}
+
+    def _shadowed(self, candidate: str) -> Tool:
+        """The tool that a candidate shadows."""
+        found = self._registry.declared.get(candidate)
+        if found is None:
+            raise self._unknown(candidate)
+        if found.spec.shadow_of is None:
+            its = self._registry.shadows.get(candidate)
+            meant = f"; its candidate is {its.name}" if its else ""
+            raise InvalidInput(f"{candidate} is no candidate: it is declared as the shadow of no other tool{meant}")
+        return self._registry.declared[found.spec.shadow_of]
 
     def _unknown(self, name: str, more: Sequence[str] = ()) -> UsageError:
         close = nearest(name, self._registry.declared)

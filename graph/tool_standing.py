@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from checkpoints.tool_settings import ToolChange
+from plans.shadowing import Agreement
 from plans.values import JSON
 from tools.breaker_now import BreakerNow, breaker_now
 from tools.settings import ANSWERED_BY, Flat, ToolNow, flattened, with_changes
@@ -27,21 +28,46 @@ class ChangedSetting:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What the database tells of one tool: its stored changes, all changes ever made (the newest first), its breaker;
+    the candidate that shadows it; and if it is one itself, how it agrees, and whether it answers for the other."""
+
+    stored: Mapping[str, JSON]
+    history: Sequence[ToolChange]
+    breaker: dict[str, JSON] | None = None
+    candidate: str | None = None
+    agreement: Agreement = field(default_factory=Agreement)
+    answers: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ToolStanding:
-    """A declared tool, what is true of it now, and its breaker."""
+    """A declared tool, what is true of it now, its breaker, and as a shadow how often it has agreed."""
 
     tool: Tool
     now: ToolNow
     breaker: BreakerNow
     changed: Mapping[str, ChangedSetting] = field(default_factory=dict)
+    candidate: str | None = None
+    agreement: Agreement = field(default_factory=Agreement)
+    answers: bool = False
+
+    @property
+    def lost_answerer(self) -> bool:
+        """Whether a promotion is stored of a tool that is not the candidate here: the tool answers itself."""
+        return self.now.answered_by not in (None, self.candidate)
 
     @property
     def state(self) -> str:
         """In a word or two, what is special about it; empty where nothing is."""
         said = []
+        if self.tool.spec.shadow_of is not None:
+            said.append(self._as_shadow())
         if not self.now.tool.enabled:
             said.append("disabled")
-        if self.now.answered_by is not None:
+        if self.lost_answerer:
+            said.append(f"promotion of {self.now.answered_by} is ignored: it is not its candidate here")
+        elif self.now.answered_by is not None:
             said.append(f"answered by {self.now.answered_by}")
         if self.breaker.status != "closed":
             said.append(_breaker_text(self.breaker))
@@ -51,12 +77,22 @@ class ToolStanding:
             said.append("a stored setting is ignored")
         return ", ".join(said)
 
+    def _as_shadow(self) -> str:
+        role = "answers for" if self.answers else "shadow of"
+        found = self.agreement
+        told = (
+            f"{found.agreed} of {found.calls} agreed, {found.in_a_row} in a row" if found.calls else "not compared yet"
+        )
+        return f"{role} {self.tool.spec.shadow_of}: {told}"
+
     def as_json(self) -> dict[str, Any]:
         """The same for programs; instants in ISO 8601."""
         return {
             "state": self.state,
             "enabled": self.now.tool.enabled,
-            "answered_by": self.now.answered_by,
+            "answered_by": None if self.lost_answerer else self.now.answered_by,
+            "candidate": self.candidate,
+            "shadow": self._shadow_json(),
             "changed": {
                 name: {
                     "declared": each.declared,
@@ -74,19 +110,24 @@ class ToolStanding:
             },
         }
 
+    def _shadow_json(self) -> dict[str, Any] | None:
+        if self.tool.spec.shadow_of is None:
+            return None
+        counts = {name: getattr(self.agreement, name) for name in ("agreed", "differed", "failed", "in_a_row")}
+        return {"of": self.tool.spec.shadow_of, "answers": self.answers, **counts}
 
-def standing_of(
-    tool: Tool, stored: Mapping[str, JSON], history: Sequence[ToolChange], breaker: dict[str, JSON] | None, now: float
-) -> ToolStanding:
-    """How a tool stands, by what is stored about it; `history` has the newest change first."""
-    current = with_changes(tool, stored)
-    changes = [change for change in history if change.tool == tool.name]
+
+def standing_of(tool: Tool, told: Told, now: float) -> ToolStanding:
+    """How a tool stands at this wall time, by what is stored about it."""
+    current = with_changes(tool, told.stored)
+    changes = [change for change in told.history if change.tool == tool.name]
     changed = {}
-    for name, value in flattened(stored).items():
+    for name, value in flattened(told.stored).items():
         by = next((c for c in changes if _value(c.before, name) != _value(c.after, name)), None)
         who = (by.changed_by, by.changed_at) if by else (None, None)
         changed[name] = ChangedSetting(declared_value(tool, name), value, *who)
-    return ToolStanding(tool, current, breaker_now(breaker, current.tool.spec, now), changed)
+    breaker = breaker_now(told.breaker, current.tool.spec, now)
+    return ToolStanding(tool, current, breaker, changed, told.candidate, told.agreement, told.answers)
 
 
 def declared_value(tool: Tool, name: str) -> JSON:

@@ -168,6 +168,8 @@ async def _succeeded(session: Session, attempt: Attempt, outcome: Success, start
     told: dict[str, Any] = {} if outcome.called else {"called": False}
     if outcome.kept_s is not None:
         told["kept_s"] = round(outcome.kept_s, 3)
+    if outcome.answered_by is not None:
+        told["answered_by"] = outcome.answered_by
     happened = attempt.tool.effect != "read"
     unit, step, value = attempt.unit, attempt.step, outcome.value
     await record_success(session, unit, step, value, started=started, degraded=degraded, happened=happened, told=told)

@@ -10,7 +10,8 @@ EventKind = Literal["plan", "step", "progress", "approval", "notice"]
 
 
 class Event(BaseModel):
-    """One thing that happened. `elapsed_s` in seconds, `fraction` between 0 and 1, `plan` the stored plan as JSON."""
+    """One thing that happened. `elapsed_s` in seconds, `fraction` between 0 and 1, `plan` the stored plan as JSON,
+    `answered_by` the tool that answered where it is the promoted candidate of `tool`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -24,3 +25,4 @@ class Event(BaseModel):
     fraction: float | None = None
     message: str | None = None
     plan: dict[str, Any] | None = None
+    answered_by: str | None = None

@@ -47,7 +47,7 @@ async def outcome_body(
     told: Mapping[str, Any] = NOTHING_MORE,
 ) -> tuple[dict[str, Any], Any]:
     """The body of an outcome row, and the small artifact that travels with it. `told` is what the row says beside:
-    that nothing was called, how old the result was, or that it is a mock."""
+    that nothing was called, how old the result was, that it is a mock, or which tool has answered for this one."""
     output, carried = await session.store(value)
     body: dict[str, Any] = {
         "output": output.as_stored(),
@@ -84,7 +84,7 @@ async def record_success(
     run = session.fold.run(unit)
     attempt = run.attempt if run.in_doubt is not None else run.attempt + 1
     await session.record("outcome", unit, attempt, body=body, artifact=carried)
-    announce(session, unit, step)
+    announce(session, unit, step, told.get("answered_by"))
 
 
 async def record_failure(
@@ -114,8 +114,8 @@ async def record_failure(
     announce(session, unit, session.step(base_id(unit)))
 
 
-def announce(session: Session, unit: str, step: Step) -> None:
-    """Tell the stream where a step run stands now."""
+def announce(session: Session, unit: str, step: Step, answered_by: str | None = None) -> None:
+    """Tell the stream where a step run stands now, and which tool has answered where it is not the step's own."""
     run = session.fold.run(unit)
     session.emit(
         Event(
@@ -127,5 +127,6 @@ def announce(session: Session, unit: str, step: Step) -> None:
             attempt=run.attempt,
             elapsed_s=run.elapsed_s,
             message=run.failure.message if run.failure else remark(session.fold, unit),
+            answered_by=answered_by,
         )
     )

@@ -19,6 +19,7 @@ SurestepError                        1
 ├── RunBusy                          6   another worker drives this run
 ├── StaleOwner                       6   this worker was replaced while it was away
 ├── ArtifactMissing                  1   a stored result is gone or has another hash
+├── PromotionRefused                 1   a candidate has not agreed often enough with the tool it is to replace
 └── VersionTooNew                    2   stored by a newer Surestep than this one
 """
 
@@ -113,6 +114,10 @@ class StaleOwner(SurestepError):
 
 class ArtifactMissing(SurestepError):
     """A stored result is gone, or its bytes have another hash."""
+
+
+class PromotionRefused(SurestepError):
+    """A candidate has not agreed often enough, in a row, with the tool that it is to replace."""
 
 
 class VersionTooNew(SurestepError):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+AGREEMENTS = 100
+"""How often in a row a candidate has to agree before it is promoted, unless another number is said."""
 KEPT_DIFFERENCES = 20
 """How many differences of a pair are kept, the latest."""
 

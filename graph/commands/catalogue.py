@@ -44,8 +44,10 @@ def show_tool(name: str, asked: Asked) -> None:
         close = nearest(name, registry.declared)
         meant = f"did you mean {close}?" if close else f"registered: {listed(registry.declared, 30)}"
         raise UnknownTool(f"there is no tool {name!r}; {meant}")
-    look = look_at(settings, registry)
+    look = look_at(settings, registry, name)
     shown = _tool(registry.declared[name], look.standing.get(name))
+    if name in look.differences:
+        shown["now"]["differences"] = [each.as_json() for each in look.differences[name]]
     if asked.as_json:
         print_json({**shown, "looked_at": look.why is None, "why": look.why})
         return
@@ -57,9 +59,9 @@ def show_tool(name: str, asked: Asked) -> None:
 
 
 def _state(tool: Tool, look: Look) -> str:
-    shadow = f"shadow of {tool.spec.shadow_of}" if tool.spec.shadow_of else ""
-    unset = "not set up" if tool.to_configure else ""
     standing = look.standing.get(tool.name)
+    unset = "not set up" if tool.to_configure else ""
+    shadow = f"shadow of {tool.spec.shadow_of}" if tool.spec.shadow_of and standing is None else ""
     return ", ".join(word for word in (unset, shadow, standing.state if standing else "") if word)
 
 

@@ -30,7 +30,7 @@ async def told_of_tools(settings: Settings, toolkits: Sequence[str]) -> list[str
 
 def _of_declared(standing: Mapping[str, ToolStanding], toolkits: Sequence[str]) -> Iterator[str]:
     for name, each in standing.items():
-        if not each.now.tool.enabled or each.breaker.status != "closed":
+        if not each.now.tool.enabled or each.breaker.status != "closed" or each.lost_answerer:
             yield f"{name}: {each.state}"
         for setting, why in (each.now.ignored or {}).items():
             command = surestep("tools", "set", name, f"{setting}=", toolkits=toolkits)

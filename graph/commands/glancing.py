@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from graph.commands.shared import waited
 from plans.errors import DatabaseUnavailable, StorageUnavailable, VersionTooNew
 
 if TYPE_CHECKING:
+    from checkpoints.shadow_counts import NotedDifference
     from graph.settings import Settings
     from graph.tool_standing import ToolStanding
     from tools.registry import Registry
@@ -17,21 +18,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How each tool stands, by name; `why` says why that is not known (None: it is)."""
+    """How each tool stands, by name, and the last differences of a candidate that was asked for; `why` says why that is
+    not known (None: it is)."""
 
     standing: Mapping[str, ToolStanding] = field(default_factory=dict)
+    differences: Mapping[str, Sequence[NotedDifference]] = field(default_factory=dict)
     why: str | None = None
 
 
-def look_at(settings: Settings, registry: Registry) -> Look:
-    """How the tools stand on the database, if one can be reached within two seconds."""
+def look_at(settings: Settings, registry: Registry, name: str | None = None) -> Look:
+    """How the tools stand on the database, if one can be reached within two seconds; in full the one of this name."""
 
     async def look() -> Look:
         from checkpoints.glance import glance
         from graph.tool_settings import ToolSettings
 
         async with glance(settings.database_url, settings.folder) as database:
-            return Look(await ToolSettings(registry, database).standing())
+            tools = ToolSettings(registry, database)
+            is_shadow = name is not None and registry.declared[name].spec.shadow_of is not None
+            differences = {name: await tools.differences(name)} if name is not None and is_shadow else {}
+            return Look(await tools.standing(), differences)
 
     try:
         return waited(look)

@@ -96,6 +96,8 @@ def _line(event: Event) -> str:
         parts.append(f"{event.fraction:.0%}")
     if event.elapsed_s:
         parts.append(f"{event.elapsed_s:.2f} s")
+    if event.answered_by:
+        parts.append(f"answered by {event.answered_by}")
     if event.message:
         parts.append(" ".join(event.message.split()))
     return " · ".join(parts)

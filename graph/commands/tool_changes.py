@@ -1,4 +1,4 @@
-"""`tools set`, `enable`, `disable`, `reset` and `history`: changing tools while runs go on, and who has."""
+"""`tools set`, `enable`, `disable`, `promote` and the like: changing tools while runs go on, and who has."""
 
 from __future__ import annotations
 
@@ -46,6 +46,16 @@ def set_tool(name: str, words: Sequence[str], asked: Asked) -> None:
 def switch_tool(name: str, asked: Asked, *, on: bool) -> None:
     """Switch a tool on or off."""
     _change(asked, lambda tools: (tools.enable if on else tools.disable)(name, by=asked.who))
+
+
+def promote_tool(name: str, after: int, asked: Asked) -> None:
+    """Have a candidate answer for the tool that it shadows."""
+    _change(asked, lambda tools: tools.promote(name, after=after, by=asked.who))
+
+
+def demote_tool(name: str, asked: Asked) -> None:
+    """Have the tool answer itself again."""
+    _change(asked, lambda tools: tools.demote(name, by=asked.who))
 
 
 def reset_tool(name: str, asked: Asked) -> None:
