@@ -166,20 +166,25 @@ def _not_refused_already(run: StepRun) -> None:
 
 
 def _enabled_and_permitted(step: Step, facts: Facts, run: StepRun) -> None:
-    """Whether the tool may answer now. A mock needs no tool that is switched on; what a tool that was switched off has
-    given before is as little wanted as what it would give now."""
+    """Whether the tool may answer now. A mock needs no tool that is switched on; what one has given before it was
+    switched off is as little wanted as what it would give now."""
     if step.action != "tool":
         return
     name = run.tool or step.tool
     if facts.tool is None:
         why = f": {facts.absent}" if facts.absent else ""
         raise _Refused("TOOL_DISABLED", f"the tool {name!r} is not registered here{why}")
-    if facts.tool.to_configure is not None:
-        raise _Refused("TOOL_DISABLED", f"the tool {name!r} cannot be called yet: {facts.tool.to_configure}")
-    if not facts.tool.enabled and not (run.stand_in is not None and run.stand_in.kind == "mock"):
-        raise _Refused("TOOL_DISABLED", f"the tool {name!r} is switched off (surestep tools enable {name})")
+    if run.stand_in is None or run.stand_in.kind != "mock":
+        _switched_on(facts.tool)
     if facts.tool.spec.roles and facts.role not in facts.tool.spec.roles:
         raise _Refused("NOT_PERMITTED", f"the tool {name!r} is for {', '.join(facts.tool.spec.roles)} only")
+
+
+def _switched_on(tool: Tool) -> None:
+    if tool.to_configure is not None:
+        raise _Refused("TOOL_DISABLED", f"the tool {tool.name!r} cannot be called yet: {tool.to_configure}")
+    if not tool.enabled:
+        raise _Refused("TOOL_DISABLED", f"the tool {tool.name!r} is switched off (surestep tools enable {tool.name})")
 
 
 def _holds(what: str, expression: str, facts: Facts) -> bool:

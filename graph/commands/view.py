@@ -97,7 +97,7 @@ class View:
                     each.elapsed_s,
                     each.attempts,
                 )
-                line.message = line.fraction = None
+                line.message, line.fraction = _one_line(each.degraded), None
 
     def _plan(self, plan: dict[str, Any]) -> None:
         self.goal = harmless(" ".join(plan["goal"].split()))

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from graph.commands.painter import Painter
 from graph.commands.view import MARKS, Line, View, fitted
+from graph.result import RunResult, StepResult
 from nodes.events import Event
 from plans.limits import Usage
 from tests.graph.terminal import Terminal
@@ -213,3 +214,12 @@ def test_a_forgotten_block_stays_and_the_next_is_below() -> None:
     terminal.feed("question: a\n")
     terminal.feed(painter.frame(lines("tree", "s1 done"), 80))
     assert terminal.screen == ["tree", "s1", "question: a", "tree", "s1 done"]
+
+
+def test_a_degraded_result_stays_marked_at_the_end(view: View) -> None:
+    """What was a mock while it ran is one in the last picture too; nothing of it acts on the terminal."""
+    view.take(moved("s1", "done", elapsed_s=0.1, message="answered by a mock"))
+    assert "answered by a mock" in seen(view, 120)[0]
+    step = StepResult(id="s1", tool="count", status="done", attempts=1, degraded="answered by a mock\x1b[2J", mock=True)
+    view.settle(RunResult(run_id="r", thread_id="t", status="done", goal="g", steps=(step,)))
+    assert "answered by a mock\\x1b[2J" in seen(view, 120)[0]

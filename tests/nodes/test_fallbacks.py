@@ -115,7 +115,7 @@ async def test_where_nothing_is_kept_the_tool_is_asked_again_when_its_breaker_le
     database_url: str, tmp_path: Path
 ) -> None:
     """The kept result first, then a retry, not before the breaker's delay is over; a miss hides nothing."""
-    market = Market([{"cached": 3600}], breaker={"in_a_row": 1, "cooldown_s": 0.3})
+    market = Market([{"cached": 3600}], breaker={"in_a_row": 1, "cooldown_s": 3})
     market.failing = DOWN
     async with running(database_url, tmp_path, [market.kit]) as agent:
         await agent.run(plan=plan(step("s1", "price", args={"item": "cup"})), limits={"max_attempts": 1})
@@ -143,11 +143,12 @@ async def test_a_kept_result_that_is_too_old_is_none_and_the_next_fallback_answe
     assert (result.status, result.steps[0].tool) == ("done", "old_price")
 
 
+@pytest.mark.parametrize(("last", "tool"), [("old_price", "old_price"), ({"mock": True}, "price")])
 async def test_a_switched_off_tool_is_not_answered_by_what_it_has_given_before(
-    database_url: str, tmp_path: Path
+    database_url: str, tmp_path: Path, last: Any, tool: str
 ) -> None:
-    """Whoever switches a tool off does not want its results: another tool answers."""
-    market = Market([{"cached": 3600}, "old_price"])
+    """Whoever switches a tool off does not want its results: another tool answers, or a mock that says so."""
+    market = Market([{"cached": 3600}, last])
     async with running(database_url, tmp_path, [market.kit]) as agent:
         await agent.run(plan=plan(PRICE))
         await agent.engine.database.execute(
@@ -156,7 +157,21 @@ async def test_a_switched_off_tool_is_not_answered_by_what_it_has_given_before(
         )
     async with running(database_url, tmp_path, [market.kit]) as agent:
         result = await agent.run(plan=plan(PRICE))
-    assert (result.status, result.steps[0].tool, market.calls["price"]) == ("done", "old_price", 1)
+    assert (result.status, result.steps[0].tool, market.calls["price"]) == ("done", tool, 1)
+    assert result.steps[0].mock is (tool == "price")
+
+
+async def test_a_fork_takes_over_what_is_to_be_told(database_url: str, tmp_path: Path) -> None:
+    """A mock that is kept by reference stays one, and what is made from it anew says so."""
+    market = Market([{"mock": True}])
+    market.failing = GONE
+    async with running(database_url, tmp_path, [market.kit]) as agent:
+        await agent.run(plan=plan(PRICE, DOUBLE, TRIPLE), thread_id="t")
+        market.failing = None
+        forked = await agent.fork("t", "s3", new_thread_id="u")
+    assert [each.mock for each in forked.steps] == [True, True, True]
+    assert (forked.steps[2].degraded or "").startswith("made from s1, which was answered by a mock")
+    assert market.calls["price"] == 1
 
 
 @pytest.mark.parametrize(
