@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +14,9 @@ from checkpoints.breaker_windows import BreakerWindows
 from checkpoints.database import Database
 from checkpoints.tool_stores import PostgresBreakers
 from plans.failure import ToolFailure
+from tests.checkpoints.breaker_worker import COOLDOWN_S, Service, breakers_of
 from tests.tools.calls import code_of, context, ports, tool_of
+from tools.breaker import open_tools
 from tools.call import call
 
 
@@ -100,3 +106,34 @@ async def test_a_worker_that_starts_goes_on_with_the_window_that_is_stored(datab
     new = Worker(database, now)
     await new.call(fails=True)
     assert await new.call() == "BREAKER_OPEN"
+
+
+@contextmanager
+def a_process(url: str) -> Iterator[subprocess.Popen[str]]:
+    """A worker of its own, which is killed afterwards."""
+    order = [sys.executable, "-m", "tests.checkpoints.breaker_worker", url]
+    with subprocess.Popen(order, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+async def test_two_processes_open_and_close_one_breaker_within_a_second(database_url: str) -> None:
+    """One process's failures keep the other from calling within a second; after the cooldown one of them probes, and
+    what it finds is known to the other within a second too."""
+    with a_process(database_url) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        async with breakers_of(database_url) as shared:
+            service = Service(is_down=False)
+            seen = asyncio.create_task(service.until("BREAKER_OPEN", shared))
+            opened = float(await asyncio.to_thread(child.stdout.readline))
+            assert -0.1 < await seen - opened < 1.0
+            assert await open_tools({"ask": service.tool}, shared) == {"ask"}
+            closed = await service.until("OK", shared)
+            assert closed - opened > COOLDOWN_S - 1.1
+            child.stdin.write("\n")
+            child.stdin.flush()
+            assert float(await asyncio.to_thread(child.stdout.readline)) - closed < 1.0
+            assert await open_tools({"ask": service.tool}, shared) == frozenset()
