@@ -223,12 +223,16 @@ def show(
     output: Annotated[
         str | None, typer.Option("--output", metavar="STEP", help="Print this step's stored result instead.")
     ] = None,
+    raw: Annotated[
+        str | None,
+        typer.Option("--raw", metavar="STEP", help="Print the raw error text of this step's failure instead."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show where a thread's latest run stands."""
     from graph.commands.looking import show_thread
 
-    show_thread(thread, output, as_json=json)
+    show_thread(thread, output, raw, as_json=json)
 
 
 @app.command()

@@ -34,14 +34,18 @@ def list_runs(limit: int, *, as_json: bool) -> None:
     show_table(("thread", "status", "began", "goal"), rows, "no run yet")
 
 
-def show_thread(thread: str, output: str | None, *, as_json: bool) -> None:
-    """Where a run stands, or one step's stored result."""
+def show_thread(thread: str, output: str | None, raw: str | None, *, as_json: bool) -> None:
+    """Where a run stands, or one step's stored result, or the raw text of its failure."""
+    if output is not None and raw is not None:
+        raise InvalidInput("--output and --raw print one thing each; give one of them")
     opening = opened([])
 
     async def work() -> RunResult | bytes:
         async with opening as agent:
             result = await agent.show(thread)
-            return result if output is None else await agent.output(thread, _reference(result, output))
+            if output is not None:
+                return await agent.output(thread, _reference(result, output))
+            return result if raw is None else await agent.output(thread, _raw_reference(result, raw))
 
     found = waited(work)
     if isinstance(found, bytes):
@@ -58,6 +62,18 @@ def _reference(result: RunResult, unit: str) -> str:
     if unit not in stored:
         raise InvalidInput(f"step {unit!r} has no stored result; steps that have: {listed(stored)}")
     return stored[unit]
+
+
+def _raw_reference(result: RunResult, unit: str) -> str:
+    """Where the raw error text of a step's failure is stored. Raises InvalidInput."""
+    failures = {step.id: step.failure for step in _flat(result.steps) if step.failure is not None}
+    stored = {name: failure.raw_ref for name, failure in failures.items() if failure.raw_ref is not None}
+    if unit in stored:
+        return stored[unit]
+    if unit in failures:
+        raise InvalidInput(f"the failure of step {unit!r} has no raw text: its sentence is all there is")
+    have = f"steps that have: {listed(stored)}" if stored else "no step of this run has one"
+    raise InvalidInput(f"step {unit!r} has no raw error text; {have}")
 
 
 def _flat(steps: Sequence[StepResult]) -> Iterator[StepResult]:
