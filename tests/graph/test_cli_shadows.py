@@ -89,8 +89,12 @@ def compared(shop: Run) -> Any:
 def agreed(database_url: str, times: int) -> None:
     """Say that the candidate has agreed so often in a row by now."""
     with psycopg.connect(database_url) as connection:
-        changed = connection.execute("UPDATE surestep.shadow_counts SET in_a_row = %s", (times,))
-        assert changed.rowcount == 1
+        connection.execute(
+            "INSERT INTO surestep.shadow_counts (tool, candidate, edition, agreed, differed, failed, in_a_row) "
+            "VALUES ('price', 'quote', %(edition)s, %(times)s, 0, 0, %(times)s) "
+            "ON CONFLICT (tool, candidate, edition) DO UPDATE SET in_a_row = excluded.in_a_row",
+            {"edition": '["1", "1", "item"]', "times": times},
+        )
 
 
 def test_a_candidate_is_counted_shown_promoted_and_taken_back(shop: Run, database_url: str) -> None:
@@ -170,8 +174,11 @@ def test_a_promotion_of_a_candidate_that_is_gone_is_ignored_and_told(
     assert f"price: {said}" in shop("doctor", *later).out
 
 
-def test_a_worker_in_the_middle_of_a_run_follows_within_two_seconds(shop: Run, project: Project) -> None:
-    """A tool that is switched off goes to its fallback, a timeout that is changed counts, and back again."""
+def test_a_worker_in_the_middle_of_a_run_follows_within_two_seconds(
+    shop: Run, project: Project, database_url: str
+) -> None:
+    """A tool that is switched off goes to its fallback, a timeout that is changed counts, and back again; a candidate
+    that is promoted answers."""
     steps = [
         step("h1", "hold", args={"name": "one"}),
         step("off", "price", "h1", args={"item": "a"}),
@@ -181,7 +188,7 @@ def test_a_worker_in_the_middle_of_a_run_follows_within_two_seconds(shop: Run, p
         step("long", "nap", "h2", args={"seconds": 0.3}),
     ]
     project.write("long.json", plan(*steps))
-    child = project.start("run", "--plan", "long.json", *KIT, "--json")
+    child = project.start("run", "--plan", "long.json", *KIT, "--json", "--thread", "t")
     try:
         project.wait_for("hold one", child)
         assert shop("tools", "disable", "price", *KIT).code == 0
@@ -191,6 +198,8 @@ def test_a_worker_in_the_middle_of_a_run_follows_within_two_seconds(shop: Run, p
         project.wait_for("hold two", child)
         assert shop("tools", "enable", "price", *KIT).code == 0
         assert shop("tools", "reset", "nap", *KIT).code == 0
+        agreed(database_url, 100)
+        assert shop("tools", "promote", "quote", *KIT).code == 0
         time.sleep(2.0)
         project.write("two", "")
         out, err = child.communicate(timeout=PATIENCE_S)
@@ -202,3 +211,5 @@ def test_a_worker_in_the_middle_of_a_run_follows_within_two_seconds(shop: Run, p
     assert "0.1 s" in by_id["short"]["failure"]["message"]
     assert (by_id["on"]["status"], by_id["on"]["degraded"]) == ("done", None)
     assert by_id["long"]["status"] == "done"
+    results = {unit: shop("show", "t", "--output", unit).json["by"] for unit in ("off", "on")}
+    assert results == {"off": "spare", "on": "new"}
