@@ -9,6 +9,7 @@ from nodes.missing import note
 from nodes.origins import age
 from nodes.recording import record_failure, record_success
 from nodes.step_run import StandIn
+from nodes.tools_now import current_tool
 from plans.failure import Failure
 from plans.plan import Step
 from tools.cache import kept_result
@@ -30,7 +31,8 @@ async def stand_in(session: Session, unit: str, step: Step, admitted: Run, by: S
 async def _kept(session: Session, unit: str, step: Step, admitted: Run, by: StandIn) -> None:
     """The last good result of the same question. Where there is none, the failure that has led here stands."""
     started = session.clock.monotonic()
-    tool = session.engine.registry[step.tool or ""]
+    name = step.tool or ""
+    tool = await current_tool(session, name) or session.engine.registry[name]
     kept = await kept_result(tool, admitted.args, session.engine.ports, at_most_s=by.at_most_s)
     if kept is None:
         await _nothing(session, unit, step, f"no result of {tool.name} from the last {age(by.at_most_s)} is kept")
