@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
@@ -17,7 +18,10 @@ MAX_FIELDS = 60
 MAX_INPUT = 500
 """Longest JSON text of an input that is shown as it is; of a longer one only the shape is shown."""
 
-_FIELD = re.compile(r"[\w.@-]{1,40}")
+MAX_SUMMARY = 4_000
+"""Longest summary of one result, as JSON text; a plan may keep fifty of them."""
+
+_FIELD = re.compile(r"@?[\w.-]{1,40}")
 _ANNOTATIONS = frozenset({"title", "examples", "$schema", "$id", "$comment", "deprecated", "readOnly", "writeOnly"})
 _NAMES_TO_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _LITERAL = frozenset({"default", "const", "enum", "required", "dependentRequired"})
@@ -78,13 +82,19 @@ def compact(schema: JSON) -> JSON:
     return kept
 
 
-def summary(value: JSON, depth: int = 3) -> JSON:
-    """What a value looks like: fields and types, how many elements and how long, and nothing of what it says."""
+def summary(value: JSON) -> JSON:
+    """What a value looks like: fields and types, how many elements and how long, and nothing of what it says. Of a value
+    with many fields in many fields less of the depth is told: its JSON has at most about MAX_SUMMARY characters."""
+    shapes = (_shape(value, depth) for depth in (3, 2, 1))
+    return next((shape for shape in shapes if len(json.dumps(shape)) <= MAX_SUMMARY), _shape(value, 0))
+
+
+def _shape(value: JSON, depth: int) -> JSON:
     if isinstance(value, Mapping):
         return _fields(value, depth) if depth else f"object of {len(value)} fields"
     if isinstance(value, list):
         return (
-            {"list_of": len(value), "first": summary(value[0], depth - 1)}
+            {"list_of": len(value), "first": _shape(value[0], depth - 1)}
             if value and depth
             else f"list of {len(value)}"
         )
@@ -98,7 +108,7 @@ def _fields(value: Mapping[str, JSON], depth: int) -> JSON:
     """An object's fields. Where its keys look like content rather than names, only their number is told."""
     if len(value) > MAX_FIELDS or not all(_FIELD.fullmatch(key) for key in value):
         return f"object of {len(value)} fields"
-    return {key: summary(item, depth - 1) for key, item in value.items()}
+    return {key: _shape(item, depth - 1) for key, item in value.items()}
 
 
 def inputs_shown(inputs: Mapping[str, Any]) -> dict[str, JSON]:
