@@ -83,8 +83,8 @@ def compact(schema: JSON) -> JSON:
 
 
 def summary(value: JSON) -> JSON:
-    """What a value looks like: fields and types, how many elements and how long, and nothing of what it says. Of a value
-    with many fields in many fields less of the depth is told: its JSON has at most about MAX_SUMMARY characters."""
+    """What a value looks like: fields and types, how many elements and how long, and nothing of what it says. Of one
+    with many fields in many fields less of the depth is told: the summary's JSON has at most MAX_SUMMARY characters."""
     shapes = (_shape(value, depth) for depth in (3, 2, 1))
     return next((shape for shape in shapes if len(json.dumps(shape)) <= MAX_SUMMARY), _shape(value, 0))
 

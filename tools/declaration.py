@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tools import langchain
 from tools.callee import Callee, Scope, Unusable, description_of, name_of, read
+from tools.docstrings import described, with_descriptions
 from tools.output import Result
 from tools.probing import probing_tool
 from tools.schema import Arguments, of_declaration, of_model, of_signature
@@ -45,9 +46,9 @@ class Declaration:
             faults.append(str(error))
             callee, arguments, result = _NOT_CALLABLE
         isolation = "async" if callee.is_async else "thread"
-        spec, more = spec_of(
-            {"isolation": isolation, **self.options, "name": name, "description": self._described()},
-        )
+        description, texts = self._described(arguments)
+        arguments.schema = with_descriptions(arguments.schema, texts)
+        spec, more = spec_of({"isolation": isolation, **self.options, "name": name, "description": description})
         if not faults:
             more += _isolation_faults(spec, isolation, self.given)
         more += _probe_faults(spec, self.probe)
@@ -76,12 +77,13 @@ class Declaration:
             return _UNSAFE.sub("_", self.given.name)[:64]
         return name_of(self.given) if callable(self.given) else type(self.given).__name__
 
-    def _described(self) -> str:
-        if self.description is not None:
-            return self.description
+    def _described(self, arguments: Arguments) -> tuple[str, dict[str, str]]:
+        """What the tool does, and what its arguments are: from the docstring where nothing else is said."""
         if langchain.is_base_tool(self.given):
-            return str(self.given.description)
-        return description_of(self.given) if callable(self.given) else ""
+            return (str(self.given.description) if self.description is None else self.description), {}
+        docstring = description_of(self.given) if callable(self.given) else ""
+        said, texts = described(docstring, arguments.names)
+        return (said if self.description is None else self.description), texts
 
 
 class _UnreadArguments(BaseModel):
