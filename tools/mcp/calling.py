@@ -51,24 +51,24 @@ Links = Callable[[], Link]
 async def call(links: Links, pinned: Pinned, args: Mapping[str, JSON], ctx: ToolContext) -> JSON:
     """The tool's result. `links` gives the connection, or a new one where that is over. Sent once more only where it is
     certain that it was not sent before. Raises ToolFailure, BadOutput, Lost, StatusError."""
-    for again in (True, False):
+    raw = ""
+    for _ in range(2):
         link = links()
         try:
             return await _on(link, pinned, args, ctx)
         except Lost as lost:
-            if again and not lost.sent:
-                continue
-            if not lost.sent:
-                raise _unreachable(pinned.tool, "the connection was lost before the call", link.raw) from None
-            lost.add_note(link.raw)
-            raise
-    raise AssertionError("the second try is the last")
+            if lost.sent:
+                lost.add_note(link.raw)
+                raise
+            link.retire()  # whatever ails it, it takes no request
+            raw = link.raw
+    raise _unreachable(pinned.tool, "the connection was lost before the call", raw)
 
 
 async def _on(link: Link, pinned: Pinned, args: Mapping[str, JSON], ctx: ToolContext) -> JSON:
     until = ctx.deadline - MARGIN_S
     await _before_sending(_checked(link, pinned, until), link, pinned)
-    if not pinned.reads and not await link.is_there():
+    if not pinned.reads and not await link.is_there(until):
         raise Lost(sent=False)
     peer = await link.peer(until)
     asked: dict[str, Any] = {"name": pinned.definition.name, "arguments": dict(args)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -21,8 +21,9 @@ from tools.normalise import catching
 CLOSE_S = 6.0
 """How long an end may take: a child gets 2 s to leave by itself, and 2 more when it is asked to."""
 PING_S = 5.0
+"""How long a server that works on nothing may take to say that it is there."""
 QUIET_S = 1.0
-"""After so long without a word from the server it is asked whether it is there, before something irreversible."""
+"""How long a server that was heard counts as being there."""
 MAX_TOOLS = 2_000
 OURSELVES = {"name": "surestep", "version": version("surestep")}
 _MAX_PAGES = 200
@@ -44,6 +45,7 @@ class Link:
         self._verify = verify
         self._words = Words()
         self._stop = asyncio.Event()
+        self._retired = asyncio.Event()
         self._ready: asyncio.Future[Peer] = asyncio.get_running_loop().create_future()
         self._listed: list[Any] | None = None
         self._turn = asyncio.Lock()
@@ -53,7 +55,13 @@ class Link:
     @property
     def over(self) -> bool:
         """Whether nothing can be asked any more."""
-        return self._task.done() or self._stop.is_set() or (self._peer is not None and self._peer.over.is_set())
+        ended = self._task.done() or self._stop.is_set() or self._retired.is_set()
+        return ended or (self._peer is not None and self._peer.over.is_set())
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing of it is left."""
+        return self._task.done()
 
     @property
     def raw(self) -> str:
@@ -87,13 +95,15 @@ class Link:
                     self._listed = await _all_tools(peer)
             return self._listed
 
-    async def is_there(self) -> bool:
-        """Whether the server still listens, asked where it has been quiet for a while."""
+    async def is_there(self, until: float) -> bool:
+        """Whether the server still listens: asked, save where it works on something or has just been heard over HTTP,
+        where a request to nobody fails by itself."""
         peer = self._ready.result()
-        if peer.over.is_set() or time.monotonic() - peer.heard < QUIET_S:
+        quiet = time.monotonic() - peer.heard
+        if not peer.idle.is_set() or (self._server.command is None and quiet < QUIET_S):
             return not peer.over.is_set()
         try:
-            async with asyncio.timeout(PING_S):
+            async with asyncio.timeout(min(PING_S, max(0.0, until - time.monotonic()))):
                 await peer.request("ping")
         except Answered:
             return True  # it is there, and does not know the word
@@ -101,19 +111,24 @@ class Link:
             return False
         return True
 
+    def retire(self) -> None:
+        """Take no new request; the connection ends when those that wait have their answers."""
+        self._retired.set()
+
     async def close(self) -> None:
         """End the connection, and with it a child, however that may cling to life."""
         self._stop.set()
         await asyncio.wait({self._task}, timeout=CLOSE_S)
         if not self._task.done():
             self._task.cancel()
-            await asyncio.wait({self._task}, timeout=1.0)
+            await asyncio.wait({self._task}, timeout=CLOSE_S)
 
     async def _live(self) -> None:
         with catching() as caught:
             async with self._opened() as peer:
                 await self._greet(peer)
-                await _either(self._stop, peer.over)
+                await _either(self._stop, peer.over, self._retired)
+                await _either(self._stop, peer.over, peer.idle)
         if not self._ready.done():
             self._ready.set_exception(self._not_opened(caught.error))
         if not self._ready.cancelled():
@@ -126,15 +141,17 @@ class Link:
             streams = child(self._server, self._words)
         else:
             streams = remote(self._server, self._failed, self._verify)
-        async with streams as (read, write):
-            self._peer = peer = Peer(write)
-            listening = asyncio.create_task(peer.listen(read))
-            try:
-                yield peer
-            finally:
-                await peer.close()
-                listening.cancel()
-                await asyncio.wait({listening})
+        with ExitStack() as at_the_end:  # what may not wait: where the task is cancelled, anyio lets nothing wait
+            async with streams as (read, write):
+                self._peer = peer = Peer(write)
+                at_the_end.callback(read.close)
+                listening = asyncio.create_task(peer.listen(read))
+                at_the_end.callback(listening.cancel)  # until then, so that a child which says goodbye is heard
+                try:
+                    yield peer
+                finally:
+                    peer.close()
+                    write.close()
 
     def _failed(self, number: object, error: Exception) -> None:
         if self._peer is not None:
@@ -147,10 +164,15 @@ class Link:
             "clientInfo": OURSELVES,
         }
         greeting = asyncio.ensure_future(peer.request("initialize", asked))
-        await asyncio.wait({greeting}, timeout=self._server.start_timeout_s)
-        if not greeting.done():
-            greeting.cancel()
-            await asyncio.wait({greeting})
+        stopped = asyncio.ensure_future(self._stop.wait())
+        try:
+            wanted = self._server.start_timeout_s
+            await asyncio.wait({greeting, stopped}, timeout=wanted, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+            if not greeting.done():
+                greeting.cancel()
+        if greeting.cancelled() or not greeting.done():
             raise TimeoutError
         spoken = greeting.result().get("protocolVersion")
         if spoken not in SUPPORTED_PROTOCOL_VERSIONS:

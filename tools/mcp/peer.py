@@ -51,8 +51,9 @@ class Sending(Protocol):
 class Peer:
     """The other end of a connection. It belongs to the event loop that it was made on; anybody there may ask.
 
-    `over` is set once the server has said its last; `changed` when it says that its tools are others now; `noise` are
-    lines that were no messages; `heard` is the instant of its last message, by time.monotonic().
+    `over` is set once the server has said its last, `idle` while nobody waits for an answer; `changed` when it says
+    that its tools are others now; `noise` are lines that were no messages; `heard` is the instant of its last message,
+    by time.monotonic().
     """
 
     def __init__(self, write: Sending) -> None:
@@ -61,6 +62,8 @@ class Peer:
         self._number = 0
         self._sending: set[asyncio.Task[None]] = set()
         self.over = asyncio.Event()
+        self.idle = asyncio.Event()
+        self.idle.set()
         self.changed = False
         self.noise: deque[str] = deque(maxlen=_KEPT_NOISE)
         self.heard = 0.0
@@ -74,6 +77,7 @@ class Peer:
         number, self._number = self._number, self._number + 1
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = (answer, progress)
+        self.idle.clear()
         told = dict(params or {})
         if progress is not None:
             told["_meta"] = {**told.get("_meta", {}), "progressToken": number}
@@ -85,7 +89,9 @@ class Peer:
             self._soon("notifications/cancelled", {"requestId": number})
             raise
         finally:
-            self._waiting.pop(number, None)
+            del self._waiting[number]
+            if not self._waiting:
+                self.idle.set()
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Tell the server something. Raises Lost."""
@@ -163,11 +169,10 @@ class Peer:
         except (ClosedResourceError, BrokenResourceError):
             raise Lost(sent=False) from None
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Say no more."""
-        for task in list(self._sending):
+        for task in self._sending:
             task.cancel()
-        await asyncio.gather(*self._sending, return_exceptions=True)
 
 
 def _numbered(number: object) -> int:

@@ -65,7 +65,7 @@ class McpToolkit(OutsideToolkit):
     def __init__(self, name: str, server: Server) -> None:
         super().__init__(name, prefix=f"{name}_" if server.prefix is None else server.prefix)
         self.server = server
-        self._links: dict[asyncio.AbstractEventLoop, Link] = {}
+        self._links: dict[asyncio.AbstractEventLoop, list[Link]] = {}
         self._verify: Any = True
 
     def prepare(self) -> None:
@@ -107,9 +107,9 @@ class McpToolkit(OutsideToolkit):
         self._declare(listed)
 
     async def close(self) -> None:
-        """End this event loop's connection."""
-        if (link := self._links.pop(asyncio.get_running_loop(), None)) is not None:
-            await link.close()
+        """End this event loop's connection, and wait for those that are ending."""
+        links = self._links.pop(asyncio.get_running_loop(), [])
+        await asyncio.gather(*(link.close() for link in links))
 
     def _new_link(self) -> Link:
         from tools.mcp.link import Link
@@ -119,12 +119,11 @@ class McpToolkit(OutsideToolkit):
     def _link(self) -> Link:
         """This event loop's connection; a new one where there is none, or where it is over."""
         loop = asyncio.get_running_loop()
-        for other in [each for each in self._links if each.is_closed()]:
-            del self._links[other]
-        link = self._links.get(loop)
-        if link is None or link.over:
-            link = self._links[loop] = self._new_link()
-        return link
+        self._links = {each: links for each, links in self._links.items() if not each.is_closed()}
+        links = self._links[loop] = [link for link in self._links.get(loop, []) if not link.ended]
+        if not links or links[-1].over:
+            links.append(self._new_link())
+        return links[-1]
 
     def _declare(self, listed: Sequence[object]) -> None:
         self.tools.clear()

@@ -27,6 +27,7 @@ class Served:
     folder: Path
     program: str
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    port: int = 0
 
     @property
     def command(self) -> list[str]:
@@ -55,8 +56,23 @@ class Served:
         """What the raw server does from now on."""
         (self.folder / "script.json").write_text(json.dumps({"tools": [], **said}))
 
+    def remote(self, **more: Any) -> McpToolkit:
+        """A toolkit of this server at a URL; it is started."""
+        return mcp_toolkit("shop", url=self.serve(free_port()), **{"start_timeout_s": 30, **more})
+
+    def restart(self) -> None:
+        """Kill the one that was started, and start it at the same port."""
+        self.kill()
+        self.serve(self.port)
+
+    def kill(self) -> None:
+        """As the kernel does it when memory is short."""
+        self.started[-1].kill()
+        self.started[-1].wait()
+
     def serve(self, port: int) -> str:
         """Start it at a port of this machine; gives the URL once it answers."""
+        self.port = port
         self.started.append(subprocess.Popen([*self.command, str(port)], stderr=subprocess.DEVNULL))
         until = time.monotonic() + 30
         while time.monotonic() < until:
@@ -93,6 +109,12 @@ def shop(tmp_path: Path) -> Iterator[Served]:
 def raw(tmp_path: Path) -> Iterator[Served]:
     """The server that does as a script says; it starts much faster."""
     yield from _served(tmp_path, "raw_server.py")
+
+
+@pytest.fixture
+def raw_http(tmp_path: Path) -> Iterator[Served]:
+    """The same over HTTP."""
+    yield from _served(tmp_path, "raw_http.py")
 
 
 def _served(tmp_path: Path, program: str) -> Iterator[Served]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -46,13 +47,19 @@ def listed(request: dict[str, Any]) -> None:
 def called(request: dict[str, Any]) -> None:
     """The scripted answer to a call, by the tool's name."""
     params = request["params"]
-    note(f"{params['name']} {json.dumps(params.get('arguments'))}")
+    key = params.get("_meta", {}).get("surestep/idempotency-key")
+    note(f"{params['name']} {json.dumps(params.get('arguments'))}{f' {key}' if key else ''}")
     answer = script().get("answers", {}).get(params["name"], {"result": {"content": [{"type": "text", "text": "ok"}]}})
     if "say_first" in answer:
         for message in answer["say_first"]:
             say(message)
     if "exit" in answer:
         os._exit(answer["exit"])
+    if "kill_once" in answer and not (FOLDER / "killed").exists():
+        (FOLDER / "killed").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "kill_once" in answer:
+        answer = {"result": {"content": [{"type": "text", "text": "ok"}]}}
     if "result" in answer or "error" in answer:
         say({"id": request["id"], **{key: answer[key] for key in ("result", "error") if key in answer}})
 
