@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def archive_runs(older_than: str, to: str | None, thread: str | None, *, dry_run: bool, as_json: bool) -> NoReturn:
     """Archive, and say what became of each run; exit 1 where one could not be archived whole."""
     seconds = age_s(older_than)
-    opening = opened([])
+    opening = opened([], calls=False)
 
     async def work() -> ArchiveReport:
         async with opening as agent:
@@ -37,7 +37,7 @@ def erase_thread(thread: str, *, yes: bool, as_json: bool) -> None:
     """Erase a thread, if that is really meant."""
     if not yes:
         _make_sure(thread)
-    opening = opened([])
+    opening = opened([], calls=False)
 
     async def work() -> ErasureReport:
         async with opening as agent:

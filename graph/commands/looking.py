@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def list_runs(limit: int, *, as_json: bool) -> None:
     """The latest runs, newest first."""
-    opening = opened([])
+    opening = opened([], calls=False)
 
     async def work() -> list[RunSummary]:
         async with opening as agent:
@@ -38,7 +38,7 @@ def show_thread(thread: str, output: str | None, raw: str | None, *, as_json: bo
     """Where a run stands, or one step's stored result, or the raw text of its failure."""
     if output is not None and raw is not None:
         raise InvalidInput("--output and --raw print one thing each; give one of them")
-    opening = opened([])
+    opening = opened([], calls=False)
 
     async def work() -> RunResult | bytes:
         async with opening as agent:
