@@ -38,6 +38,7 @@ def run(folder: Path, database_url: str, *command: str, **environment: str) -> s
         ("approvals.py", (), "bob failed - a person has rejected transfer of step bob: too much"),
         ("files.py", (str(EXAMPLES / "data" / "orders.csv"),), "404 rows in orders.csv, 27 of them anomalous"),
         ("stream.py", (), "dispatch -> run"),
+        ("mcp_server.py", (), "done - note 1 says: buy milk"),
         ("service.py", (), "done - Ulm: 10.5 °C"),
     ],
 )

@@ -50,7 +50,7 @@ class Server(BaseModel):
     tools: dict[str, dict[str, Any]] = Field(default_factory=dict)
     trust_annotations: bool = False
     ignore_annotations: bool = False
-    start_timeout_s: Seconds = 10.0
+    start_timeout_s: Seconds = 20.0
 
     @field_validator("command", mode="before")
     @classmethod
