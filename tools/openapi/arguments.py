@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from plans.values import JSON
 from plans.wording import listed
-from tools.openapi.document import Document, Faulty
+from tools.openapi.document import Document, Faulty, Reasons
 from tools.openapi.parameters import PLACES, STYLES, Parameter, Place
 from tools.openapi.schemas import Schemas
 
+Owners = tuple[tuple[Mapping[str, Any], str], ...]
+"""Who declares parameters, each with its place in the document."""
 FORM = "application/x-www-form-urlencoded"
 _NOT_OURS = frozenset(
     {"accept", "authorization", "connection", "content-length", "content-type", "cookie", "host", "transfer-encoding"}
@@ -30,22 +33,22 @@ class Body:
 
 
 def parameters_of(
-    document: Document, schemas: Schemas, item: Mapping[str, Any], operation: Mapping[str, Any], place: str
+    document: Document, schemas: Schemas, owners: Owners, reasons: Reasons
 ) -> tuple[tuple[Parameter, ...], dict[str, Any], list[str]]:
-    """The parameters, their schemas by argument, and the arguments that must be given. Raises Faulty."""
-    declared = _declared(document, item, operation, place)
+    """The parameters, their schemas by argument, and the arguments that must be given. What cannot be read is left out
+    and told to `reasons`."""
+    declared = _declared(document, owners, reasons)
     parameters, properties, needed = list[Parameter](), dict[str, Any](), list[str]()
     for where, name in sorted(declared, key=lambda each: PLACES.index(each[0])):
         at, given = declared[where, name]
         argument = name if name not in properties else f"{where}_{name}"
+        read = reasons.tried(partial(_parameter, schemas, given, (argument, name, where), at))
         if argument in properties:
-            raise Faulty(at, f"there are several parameters {name!r}, which cannot be told apart")
-        schema, as_json = _schema(schemas, given, at)
-        parameter = _parameter(argument, name, where, given, as_json, schema, at)
-        parameters.append(parameter)
-        properties[argument] = _described(schema, given)
-        if parameter.required and parameter.default is ...:
-            needed.append(argument)
+            reasons.said.append(f"{at}: there are several parameters {name!r}, which cannot be told apart")
+        elif read is not None:
+            parameter, properties[argument] = read
+            parameters.append(parameter)
+            needed += [argument] if parameter.required and parameter.default is ... else []
     return tuple(parameters), properties, needed
 
 
@@ -72,23 +75,25 @@ def body_of(
 
 
 def _declared(
-    document: Document, item: Mapping[str, Any], operation: Mapping[str, Any], place: str
+    document: Document, owners: Owners, reasons: Reasons
 ) -> dict[tuple[Place, str], tuple[str, Mapping[str, Any]]]:
-    """Parameters by place and name with where they stand; those of the operation replace those of its path."""
+    """Parameters by place and name with where they stand; those of a later owner replace those of one before."""
     found: dict[tuple[Place, str], tuple[str, Mapping[str, Any]]] = {}
-    for owner, at in ((item, place.rpartition(".")[0]), (operation, place)):
+    for owner, place in owners:
         listed_here = owner.get("parameters", [])
         if not isinstance(listed_here, list):
-            raise Faulty(f"{at}.parameters", "should be a list")
+            reasons.said.append(f"{place}.parameters: should be a list")
+            continue
         for index, each in enumerate(listed_here):
-            here = f"{at}.parameters[{index}]"
-            given = document.resolved(each, here)
+            at = f"{place}.parameters[{index}]"
+            given = reasons.tried(partial(document.resolved, each, at))
+            if given is None:
+                continue
             name, where = given.get("name"), given.get("in")
             if not isinstance(name, str) or not name or where not in PLACES:
-                raise Faulty(here, f"should have a name, and in: {', '.join(PLACES)}")
-            ours = (where, name) not in document.keys and (where != "header" or name.lower() not in _NOT_OURS)
-            if ours:
-                found[cast("Place", where), name] = here, given
+                reasons.said.append(f"{at}: should have a name, and in: {', '.join(PLACES)}")
+            elif (where, name) not in document.keys and (where != "header" or name.lower() not in _NOT_OURS):
+                found[cast("Place", where), name] = at, given
     return found
 
 
@@ -102,8 +107,11 @@ def _schema(schemas: Schemas, given: Mapping[str, Any], at: str) -> tuple[Any, b
 
 
 def _parameter(
-    argument: str, name: str, where: Place, given: Mapping[str, Any], as_json: bool, schema: Any, at: str
-) -> Parameter:
+    schemas: Schemas, given: Mapping[str, Any], named: tuple[str, str, Place], at: str
+) -> tuple[Parameter, Any]:
+    """The parameter and its schema; `named` are its argument, its own name and where it goes. Raises Faulty."""
+    argument, name, where = named
+    schema, as_json = _schema(schemas, given, at)
     style = given.get("style", STYLES[where][0])
     if style not in STYLES[where]:
         raise Faulty(at, f"has the style {style!r}; in {where} it can be {', '.join(STYLES[where])}")
@@ -112,7 +120,8 @@ def _parameter(
     explode = given.get("explode", style == "form")
     default: JSON = schema.get("default", ...) if isinstance(schema, Mapping) else ...
     required = given.get("required") is True or where == "path"
-    return Parameter(argument, name, where, required, style, explode is True, as_json, default)
+    parameter = Parameter(argument, name, where, required, style, explode is True, as_json, default)
+    return parameter, _described(schema, given)
 
 
 def _described(schema: Any, given: Mapping[str, Any]) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from plans.errors import ConfigurationError
@@ -15,6 +15,9 @@ from plans.wording import kind_of, listed
 from plans.yaml_text import NotYAML, read_yaml
 
 MAX_BYTES = 20_000_000
+_MOST = 10
+
+T = TypeVar("T")
 
 
 class Faulty(Exception):
@@ -22,6 +25,27 @@ class Faulty(Exception):
 
     def __init__(self, place: str, why: str) -> None:
         super().__init__(f"{place}: {why}" if place else why)
+
+
+@dataclass
+class Reasons:
+    """All that is wrong with one operation, in the order in which it was found."""
+
+    said: list[str] = field(default_factory=list)
+
+    def tried(self, read: Callable[[], T]) -> T | None:
+        """What reading gives; None where it cannot be read, and then the reason is kept."""
+        try:
+            return read()
+        except Faulty as fault:
+            self.said.append(str(fault))
+            return None
+
+    def refuse(self) -> None:
+        """Raise Faulty with every reason, if there is one."""
+        if self.said:
+            more = f"; and {len(self.said) - _MOST} more" if len(self.said) > _MOST else ""
+            raise Faulty("", "; ".join(self.said[:_MOST]) + more)
 
 
 @dataclass(frozen=True)

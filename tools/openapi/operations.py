@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from plans.values import JSON, sha256_of
-from tools.openapi.arguments import Body, body_of, parameters_of
-from tools.openapi.document import Document, Faulty
+from tools.openapi.arguments import Body, Owners, body_of, parameters_of
+from tools.openapi.document import Document, Faulty, Reasons
 from tools.openapi.parameters import Parameter
 from tools.openapi.schemas import Schemas
 
@@ -110,18 +111,20 @@ def _operation(document: Document, item: Mapping[str, Any], method: str, path: s
 
 def _read(document: Document, item: Mapping[str, Any], named: Listed, place: str) -> Operation:
     path = named.path
-    if not path.startswith("/"):
-        raise Faulty(place, "its path does not begin with /")
     read = document.resolved(item[named.method.lower()], place)
+    reasons, schemas = Reasons(), Schemas(document, "request")
+    parameters, properties, needed = parameters_of(document, schemas, _owners(item, read, place), reasons)
+    if not reasons.said:  # a parameter that could not be read would be missed in the path, too
+        reasons.tried(lambda: _check_path(path, parameters, place))
     if read.get("servers", item.get("servers")):
-        raise Faulty(place, "it has servers of its own, which are not followed")
-    schemas = Schemas(document, "request")
-    parameters, properties, needed = parameters_of(document, schemas, item, read, place)
-    body = body_of(document, schemas, read, place, taken={*properties})
+        reasons.said.append(f"{place}: it has servers of its own, which are not followed")
+    body = reasons.tried(lambda: body_of(document, schemas, read, place, taken={*properties}))
     if body is not None:
         properties[body.argument] = body.schema
         needed += [body.argument] if body.required else []
-    _check_holes(path, parameters, place)
+    answers = _answers(document, read, place, reasons)
+    security = reasons.tried(lambda: _security(read.get("security", document.root.get("security")), place))
+    reasons.refuse()
     arguments: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     if needed:
         arguments["required"] = needed
@@ -135,12 +138,19 @@ def _read(document: Document, item: Mapping[str, Any], named: Listed, place: str
         parameters=parameters,
         body=body,
         arguments=arguments,
-        answers=_answers(document, read, place),
-        security=_security(read.get("security", document.root.get("security")), place),
+        answers=answers,
+        security=security or ((),),
     )
 
 
-def _check_holes(path: str, parameters: tuple[Parameter, ...], place: str) -> None:
+def _owners(item: Mapping[str, Any], read: Mapping[str, Any], place: str) -> Owners:
+    """Who declares parameters: the path for all of its methods, then the operation."""
+    return ((item, place.rpartition(".")[0]), (read, place))
+
+
+def _check_path(path: str, parameters: tuple[Parameter, ...], place: str) -> None:
+    if not path.startswith("/"):
+        raise Faulty(place, "its path does not begin with /")
     holes = _HOLE.findall(path)
     given = [parameter.name for parameter in parameters if parameter.place == "path"]
     if lacking := sorted(set(holes) - set(given)):
@@ -149,17 +159,19 @@ def _check_holes(path: str, parameters: tuple[Parameter, ...], place: str) -> No
         raise Faulty(place, f"its parameter {strange[0]!r} is in path, which has no such hole")
 
 
-def _answers(document: Document, read: Mapping[str, Any], place: str) -> dict[str, Any]:
+def _answers(document: Document, read: Mapping[str, Any], place: str, reasons: Reasons) -> dict[str, Any]:
     responses = read.get("responses")
     if not isinstance(responses, Mapping):
         return {}
     found = {status: item for status, item in responses.items() if _SUCCESS.fullmatch(str(status))}
     if not found and "default" in responses:
         found = {"default": responses["default"]}
-    return {
-        str(status).upper() if status != "default" else status: _answer(document, item, f"{place}.responses.{status}")
-        for status, item in found.items()
-    }
+    answers = {}
+    for status, item in found.items():
+        at = f"{place}.responses.{status}"
+        name = status if status == "default" else str(status).upper()
+        answers[name] = reasons.tried(partial(_answer, document, item, at))
+    return answers
 
 
 def _answer(document: Document, response: JSON, place: str) -> Any:

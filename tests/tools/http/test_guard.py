@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
+import httpcore
+import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plans.failure import ToolFailure
 from tools.http.addresses import not_public
 from tools.http.connect import GuardedNetwork
 from tools.http.hosts import Hosts, patterns, private_addresses
-from tools.http.urls import parse, redirected
+from tools.http.urls import DEFAULT_PORTS, parse, redirected
 
 EVERYTHING = Hosts(patterns(["*.example.com", "example.com", "localhost", "127.0.0.1", "[::1]", "169.254.169.254"]))
 
@@ -80,6 +85,28 @@ def test_a_plain_url_is_taken_as_it_is(url: str, authority: str, path: str) -> N
     """Case and usual ports fold, what must be escaped is escaped, and nothing else changes."""
     target = parse(url)
     assert (target.authority, target.path) in {(authority, path), (authority.replace("127.0.0.1", "7f00:1"), path)}
+
+
+@given(
+    st.one_of(
+        st.text(max_size=40),
+        st.text("htps:/\\@#?.[]%0123456789abcdefx-_ \t\n\u3002\uff0e", max_size=40),
+        st.text("@:/?#\\.[]%aé\t", max_size=25).map("http://example.com".__add__),
+    )
+)
+def test_no_two_readers_disagree_about_what_is_sent(url: str) -> None:
+    """Of any text that is taken, three other readers of URLs see the same host and port, and no user."""
+    try:
+        target = parse(url)
+    except ToolFailure:
+        return
+    for read in (urlsplit(target.url), httpx.URL(target.url)):
+        host = read.host if isinstance(read, httpx.URL) else read.hostname
+        assert (host, read.port or DEFAULT_PORTS[target.scheme]) == (target.host, target.port)
+        assert not read.username
+    sent = httpcore.URL(target.url)
+    assert (sent.host.decode(), sent.target.decode()) == (target.host, target.path)
+    assert parse(target.url) == target
 
 
 def test_parameters_are_escaped_and_added() -> None:

@@ -141,6 +141,25 @@ def test_each_fault_is_told_by_its_place_and_the_rest_is_used() -> None:
     assert "multipart" in str(kit.why_absent("upload"))
 
 
+def test_all_that_is_wrong_with_an_operation_is_told_at_once() -> None:
+    """Parameters, body, answer and security each with its place, in one reason."""
+    operation = {
+        "parameters": [{"$ref": "#/none"}, parameter("a", style="matrix"), {"name": "b"}],
+        "requestBody": body({}, "multipart/form-data"),
+        "responses": {**answer({"$ref": "#/nothing"}), **answer({"type": 3, "$ref": 3, "not": 7}, "201")},
+        "security": 3,
+        "servers": [{"url": "https://evil.example.org"}],
+    }
+    why = openapi_toolkit("api", with_operation(operation, method="post")).left_out["post_x"]
+    told = [
+        "post.parameters[0]: $ref '#/none'", "post.parameters[2]: should have a name",
+        "post.parameters[1]: has the style",
+        "servers of its own", "post.requestBody: is multipart", "responses.200", "responses.201", "post.security",
+    ]  # fmt: skip
+    assert [words for words in told if words not in why] == []
+    assert why.count(";") >= len(told) - 1
+
+
 def test_names_are_ours_and_never_two_alike() -> None:
     """Odd letters go, long names end with a digest, and so do those that would clash, in whatever order they stand."""
     paths: dict[str, Any] = {
