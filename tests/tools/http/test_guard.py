@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import httpcore
 import httpx
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from plans.failure import ToolFailure
@@ -87,13 +87,14 @@ def test_a_plain_url_is_taken_as_it_is(url: str, authority: str, path: str) -> N
     assert (target.authority, target.path) in {(authority, path), (authority.replace("127.0.0.1", "7f00:1"), path)}
 
 
-@given(
-    st.one_of(
-        st.text(max_size=40),
-        st.text("htps:/\\@#?.[]%0123456789abcdefx-_ \t\n\u3002\uff0e", max_size=40),
-        st.text("@:/?#\\.[]%aé\t", max_size=25).map("http://example.com".__add__),
-    )
+_HOSTS = st.text("ab1-._x%@:[]\\é\u3002", min_size=1, max_size=8).map("http://{}".format) | st.just(
+    "https://a.example.com"
 )
+_ENDS = st.text("/?#\\.[]%@:;=&aéü{}'\"|<> \t", max_size=12)
+
+
+@given(st.one_of(st.text(max_size=30), st.builds("{}{}".format, _HOSTS, _ENDS.map("/{}".format) | _ENDS)))
+@example("https://a.example.com/é?ü={}#x")
 def test_no_two_readers_disagree_about_what_is_sent(url: str) -> None:
     """Of any text that is taken, three other readers of URLs see the same host and port, and no user."""
     try:

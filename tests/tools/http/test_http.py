@@ -13,6 +13,7 @@ from tests.tools.calls import code_of
 from tests.tools.http.flaky import HOST, FlakyServer, Script, flaky_server, head, raw, redirects, says
 from tests.tools.http.reaching import calling, http_tool, message_of, value_of
 from tools.http import http_toolkit
+from tools.http.inflate import Inflated
 from tools.registry import Registry
 
 
@@ -116,6 +117,13 @@ async def test_a_huge_body_is_cut_off(server: FlakyServer, packed: bool) -> None
     url = server.on("/huge", says(bomb, media="text/plain", Content_Encoding=encoding))
     fetched = value_of(await calling(http_tool(server, most_bytes=10_000), {"url": url}))
     assert (len(fetched["text"]), fetched["truncated"]) == (10_000, True)
+
+
+def test_a_bomb_does_not_unfold_in_a_piece() -> None:
+    """What is undone of one piece is never more than there is room for."""
+    bomb = gzip.compress(b"x" * 5_000_000)
+    assert len(Inflated("gzip").decoded(bomb, 1_000)) == 1_000
+    assert len(Inflated("deflate").decoded(zlib.compress(b"x" * 5_000_000)[2:-4], 1_000)) == 1_000
 
 
 async def test_a_character_at_the_limit_is_whole_or_not_there(server: FlakyServer) -> None:

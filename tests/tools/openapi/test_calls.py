@@ -189,10 +189,13 @@ async def test_a_key_in_the_query_is_in_no_error(server: FlakyServer) -> None:
     assert SECRET not in repr(outcome)
 
 
-@pytest.mark.parametrize("location", ["http://127.0.0.1:1/", "http://169.254.169.254/", "https://evil.example.org/"])
+@pytest.mark.parametrize(
+    "location",
+    ["http://127.0.0.1:1/", "http://169.254.169.254/", "https://evil.example.org/", "https://localhost:{port}/"],
+)
 async def test_credentials_stay_with_their_server(server: FlakyServer, location: str) -> None:
     """A redirect elsewhere is refused; one on the same server is followed with what was sent."""
-    server.on("/v1/orders/A1", redirects(location))
+    server.on("/v1/orders/A1", redirects(location.format(port=server.port)))
     server.on("/v1/orders/A2", redirects("/v2/orders/A2"))
     server.on("/v2/orders/A2", SENT)
     tool = tool_of(shop_at(server), "getOrder")
