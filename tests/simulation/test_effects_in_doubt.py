@@ -27,8 +27,8 @@ from tools.registry import Registry, Toolkit
 
 TURNS = ("ok", "refused", "never", "broken", "hang", "lost", "late", "late_refused", "late_broken")
 """How a call goes: well; refused for now, or for good, and nothing has happened; cut off after it has happened; no
-answer, and nothing has happened; no answer, and it has; it has happened, and the answer comes late; a refusal that comes
-late; it has happened, and that it was cut off comes late."""
+answer, and nothing has happened; no answer, and it has; it has happened, and the answer comes late; a refusal that
+comes late; it has happened, and that it was cut off comes late."""
 LATE_S = (0.5, 3.0, 12.0)
 """How long after its deadline a late answer comes."""
 
