@@ -117,7 +117,7 @@ def _registry(*, threaded: bool) -> Registry:
         ("send", "irreversible", {}),
         ("wire", "irreversible", {"probe": _probe}),
     ):
-        options = {"effect": effect, "timeout_s": TIMEOUT_S, "breaker": NEVER_OPEN, **more}
+        options: dict[str, Any] = {"effect": effect, "timeout_s": TIMEOUT_S, "breaker": NEVER_OPEN, **more}
         kit.add(_function(name, threaded=threaded), name=name, description=name, **options)
 
     async def look(ctx: ToolContext, given: Any = None) -> Any:
