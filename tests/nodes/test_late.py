@@ -13,6 +13,7 @@ import pytest
 from graph.commands.looking import _remark
 from graph.gateway import Agent
 from graph.result import RunResult, StepResult
+from nodes import scheduler
 from nodes.events import Event
 from plans.decisions import Reject, Respond
 from plans.failure import ToolFailure
@@ -185,9 +186,10 @@ async def test_a_late_failure_says_only_what_it_is_certain_of(
     ("decision", "status"), [(Reject(message="leave it"), "skipped"), (Respond('{"call": 7}'), "done")]
 )
 async def test_a_persons_decision_is_not_overridden(
-    database_url: str, tmp_path: Path, slow: Slow, decision: Any, status: str
+    database_url: str, tmp_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch, decision: Any, status: str
 ) -> None:
     """Somebody has decided, and the run has not seen it yet: the late answer is noted, and the decision holds."""
+    monkeypatch.setattr(scheduler, "DECISIONS_EVERY_S", 60.0)
     async with running(database_url, tmp_path, [slow.kit]) as agent:
         going = asyncio.create_task(agent.run(plan=plan(step("s", "send"), WAIT), thread_id="t"))
         await agent.engine.approvals.decide(await asked(agent), decision, "ann")
@@ -269,6 +271,26 @@ async def test_what_comes_back_after_the_run_was_let_go_changes_nothing(
         [question] = paused.approvals
         result = await agent.resume("t", decisions={question.approval_id: Respond('{"call": 9}')})
         assert await agent.output("t", one(result, "s").output_ref or "") == b'{"call":9}'
+    assert (result.status, slow.calls) == ("done", ["send"])
+
+
+async def test_what_comes_back_while_the_run_is_let_go_changes_nothing(
+    database_url: str, tmp_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the decision to pause and the pause the answer comes: the question stays, and a person's answer counts."""
+    async with running(database_url, tmp_path, [slow.kit]) as agent:
+        release = agent.engine.leases.release
+
+        async def slowly(lease: Any, **more: Any) -> bool:
+            slow.go.set()
+            await asyncio.sleep(0.2)
+            return await release(lease, **more)
+
+        monkeypatch.setattr(agent.engine.leases, "release", slowly)
+        paused = await agent.run(plan=plan(step("s", "send")), thread_id="t")
+        assert (paused.status, await late_rows(agent)) == ("paused", [])
+        [question] = await agent.engine.approvals.pending("t")
+        result = await agent.resume("t", decisions={question.approval_id: Respond('{"call": 9}')})
     assert (result.status, slow.calls) == ("done", ["send"])
 
 
