@@ -277,7 +277,7 @@ async def test_what_comes_back_after_the_run_was_let_go_changes_nothing(
 async def test_what_comes_back_while_the_run_is_let_go_changes_nothing(
     database_url: str, tmp_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between the decision to pause and the pause the answer comes: the question stays, and a person's answer counts."""
+    """Between the decision to pause and the pause the answer comes: the question stays, and a person answers it."""
     async with running(database_url, tmp_path, [slow.kit]) as agent:
         release = agent.engine.leases.release
 
