@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from plans.plan import Plan, PlanDraft
 
 if TYPE_CHECKING:
     from nodes.session import Session
+    from tools.tool import Tool
 
 NOT_WORTH_ASKING_AGAIN = frozenset({"MODEL_NOT_CONFIGURED", "MODEL_FAILED", "PLAN_REFUSED", "INVALID_INPUT"})
 MODEL_SOURCES = frozenset({"model", "global_replan", "local_replan"})
@@ -123,6 +125,8 @@ def _no_progress(session: Session, draft: PlanDraft, planning: Planning) -> list
 
 async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning: Planning, faults: list[Fault]) -> None:
     before = session.fold.plan
+    if drafted.source in MODEL_SOURCES:
+        draft = _guarded(draft, before, session.engine.registry)
     plan = build_plan(
         draft,
         session.engine.registry,
@@ -150,6 +154,19 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     await session.engine.approvals.withdraw(outdated)
     await session.flush()  # nobody is shown a plan that a crash could take back
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
+
+
+def _guarded(draft: PlanDraft, before: Plan | None, tools: Mapping[str, Tool]) -> PlanDraft:
+    """The draft with a person between a model's words and what cannot be undone: such steps are of high risk, whatever
+    model and tool say. Steps of the revision before stay as they were."""
+    kept = before.draft.steps if before else ()
+    steps = tuple(
+        step.model_copy(update={"risk": "high"})
+        if step.tool in tools and tools[step.tool].effect == "irreversible" and step not in kept
+        else step
+        for step in draft.steps
+    )
+    return draft.model_copy(update={"steps": steps})
 
 
 def _outdated(session: Session, before: Plan | None, plan: Plan) -> list[str]:

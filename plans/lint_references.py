@@ -58,8 +58,10 @@ def _problem(scope: Scope, reference: Reference, *, loops: bool) -> tuple[str, s
         return None if scope.unreadable(name) else (f"there is no step {printable(name)!r}", _meant(scope, name))
     try:
         schema = _schema_of(scope, name)
-        if schema is not None:
+        place = (*_shape_of(scope, name), reference.path)
+        if schema is not None and place not in scope.found:
             schema.at(tree)
+            scope.found.add(place)
     except Missing as missing:
         return _missing(missing, f"the result of {name}")
     return None
@@ -97,6 +99,14 @@ def _schema_of(scope: Scope, name: str) -> ResultSchema | None:
     if declared is None:
         return None
     return ResultSchema(declared, {"type": "array", "items": declared} if step.for_each is not None else declared)
+
+
+def _shape_of(scope: Scope, name: str) -> tuple[str, bool]:
+    """Names what a step's result looks like: steps of one tool that declare nothing of their own are alike."""
+    step = scope.steps.get(name)
+    if step is None:
+        return name, False
+    return f"step {name}" if step.output_schema is not None else f"tool {step.tool}", step.for_each is not None
 
 
 def _texts(value: JSON, path: Path = ()) -> Iterator[tuple[Path, str]]:

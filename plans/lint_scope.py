@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -75,6 +75,7 @@ class Scope:
 
     `positions` says where each step stands in the plan as it was written; `unread` names steps that were written but
     are broken ("" for one without a name): nothing is said about references to them. `inputs` None: not known yet.
+    `found` are paths that lead to something, by what a result looks like.
     """
 
     draft: PlanDraft
@@ -84,6 +85,7 @@ class Scope:
     permits: Permits | None
     positions: Sequence[int]
     unread: frozenset[str] = frozenset()
+    found: set[tuple[str, bool, str]] = field(default_factory=set)
 
     @property
     def placed(self) -> Iterator[Placed]:

@@ -11,9 +11,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from plans.expressions import MAX_LENGTH, InvalidExpression, compiled, finds_null
 from plans.values import JSON, Path
+
+SHORT = 200
+"""Longest text whose parts are remembered, in characters."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 # The scan for an end stops at the next dollar and after MAX_LENGTH: a text full of `${` is read in linear time.
@@ -51,6 +55,10 @@ def parse(text: str) -> tuple[Part, ...]:
     """Literal texts and references, in order. Never fails: what is no reference is literal."""
     if "${" not in text:
         return (text,) if text else ()
+    return _remembered(text) if len(text) <= SHORT else _parsed(text)
+
+
+def _parsed(text: str) -> tuple[Part, ...]:
     parts: list[Part] = []
     literal: list[str] = []
     position = 0
@@ -71,6 +79,10 @@ def parse(text: str) -> tuple[Part, ...]:
     if joined := "".join((*literal, text[position:])):
         parts.append(joined)
     return tuple(parts)
+
+
+_remembered = lru_cache(maxsize=4_096)(_parsed)
+"""Each check of a plan looks at the same short texts again."""
 
 
 def escape(text: str) -> str:
@@ -115,7 +127,7 @@ def _closing_brace(text: str, position: int) -> int | None:
 
 def references_in(value: JSON) -> list[Reference]:
     """Every reference in a value, in order of appearance; keys are not looked at."""
-    return [reference for _, _, reference in located(value)]
+    return [] if value is None else [reference for _, _, reference in located(value)]
 
 
 def located(value: JSON, path: Path = ()) -> Iterator[tuple[Path, bool, Reference]]:
@@ -125,12 +137,10 @@ def located(value: JSON, path: Path = ()) -> Iterator[tuple[Path, bool, Referenc
         for part in parts:
             if isinstance(part, Reference):
                 yield path, len(parts) == 1, part
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from located(item, (*path, key))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from located(item, (*path, index))
+    elif isinstance(value, dict | list | tuple):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            if not isinstance(item, str) or "${" in item:
+                yield from located(item, (*path, key))
 
 
 def resolve(value: JSON, lookup: Lookup) -> JSON:

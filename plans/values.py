@@ -41,7 +41,10 @@ def _is_plain(value: JSON) -> bool:
     if kind is str:
         return (value.isascii() and "\x00" not in value) or not _UNSTORABLE_CHARACTER.search(value)
     if kind is dict:
-        return all(type(key) is str and _is_plain(key) and _is_plain(item) for key, item in value.items())
+        for key, item in value.items():
+            if type(key) is not str or not _is_plain(key) or not _is_plain(item):
+                return False
+        return True
     if kind is list or kind is tuple:
         return all(map(_is_plain, value))
     if kind is float:
@@ -102,6 +105,9 @@ MAX_DEPTH = 64
 """Deepest nesting of a value that is read; real plans and results stay under 20, and some readers stop at 100."""
 
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
 def too_deep(value: JSON, most: int = MAX_DEPTH) -> bool:
     """Whether lists and objects are nested deeper than `most`. Never recurses, so that nothing can break it."""
     level = _containers([value])
@@ -118,4 +124,5 @@ def too_deep(value: JSON, most: int = MAX_DEPTH) -> bool:
 
 def _containers(items: Iterable[JSON]) -> list[JSON]:
     # Once each: a value that refers to one list twice, again and again, would double with every level.
-    return list({id(item): item for item in items if isinstance(item, Mapping | list | tuple)}.values())
+    containers = [item for item in items if type(item) not in _SCALARS and isinstance(item, Mapping | list | tuple)]
+    return list({id(item): item for item in containers}.values())

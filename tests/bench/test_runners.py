@@ -16,6 +16,7 @@ from bench.server import Server, fetched
 from bench.w2 import TABLE_BYTES
 from bench.w4 import killed
 from bench.w5 import measure as safeguards
+from bench.w6 import measure as judged
 from bench.work import Work, payload
 from checkpoints.database import Database
 from plans.errors import ConfigurationError
@@ -97,6 +98,16 @@ def test_each_layer_of_a_call_is_measured(postgres_url: str, tmp_path: Path) -> 
     assert lines[0].value is not None
     assert lines[0].value > 0
     assert {"break_circuit", "limit", "hold_deadline"} <= {line.what.rpartition(" ")[2] for line in lines}
+
+
+def test_long_plans_are_judged_for_what_they_are(postgres_url: str, tmp_path: Path) -> None:
+    """What is timed finds nothing in a right plan and something in every step of a wrong one; more steps take longer."""
+    small, large = (judged(Server(postgres_url, tmp_path), 1, (size,)) for size in (5, 300))
+    assert [line.what for line in large] == ["validate: 300 steps without a fault", "validate: 300 steps, all wrong"]
+    for few, many in zip(small, large, strict=True):
+        assert few.value is not None
+        assert many.value is not None
+        assert 0 < few.value < many.value
 
 
 async def test_a_small_result_stays_in_its_row(database_url: str, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ from plans.faults import errors_among
 from plans.lint import build_plan, lint_reading
 from plans.reader import read_plan
 from tests.cases.shared import CASES, lines, needs
+from tests.nodes.model_server import ScriptedModel, completion
 from tests.plans.sample import Tool
+from tests.running import running
 from tools.registry import Toolkit
 
 TASKBENCH = "model_plans/taskbench.jsonl"
@@ -113,14 +117,18 @@ def adapted(text: str) -> str:
     return re.sub(r"\{\{(\w+)\}\}", r"${\1}", json.dumps({"goal": "g", **plan}))
 
 
+def forms(text: str) -> list[str]:
+    """An answer as it is and, where that can be had mechanically, in our form."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return [text, adapted(text)]
+    return [text]
+
+
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in lines(RAW)])
 def test_no_real_answer_breaks_anything_or_sends_an_email_unasked(case: dict[str, Any]) -> None:
     """As it is, and put into our form, each answer is a plan or refused for a reason; an e-mail is always of high
     risk, which means that a person is asked."""
-    texts = [case["content"]]
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        texts.append(adapted(case["content"]))
-    for text in texts:
+    for text in forms(case["content"]):
         reading = read_plan(text, case["finish_reason"])
         errors = errors_among(lint_reading(reading, web.tools))
         assert (reading.draft is None) <= bool(errors)
@@ -138,3 +146,49 @@ def test_some_of_the_real_answers_are_plans() -> None:
             reading = read_plan(adapted(case["content"]), case["finish_reason"])
             accepted += not errors_among(lint_reading(reading, web.tools))
     assert accepted >= 15
+
+
+class Office:
+    """The five tools of the raw answers, in a world where something can be looked at; `sent` are the e-mails."""
+
+    def __init__(self) -> None:
+        self.kit = Toolkit("office")
+        self.sent: list[str] = []
+        for name, takes in (("search_web", "query"), ("fetch_page", "url"), ("read_file", "path")):
+            self.kit.add(self._says, name=name, description=name, effect="read", args_schema=_texts(takes))
+        schema = _texts("expression")
+        self.kit.add(lambda expression: 4.0, name="calculator", description="c", effect="read", args_schema=schema)
+        schema = _texts("to", "subject", "body")
+        self.kit.add(self._send, name="send_email", description="s", effect="irreversible", args_schema=schema)
+
+    async def _says(self, **asked: str) -> str:
+        return f"what there is about {asked}"
+
+    async def _send(self, to: str, subject: str, body: str) -> None:
+        self.sent.append(f"{to}: {subject}: {body}")
+
+
+def _texts(*names: str) -> dict[str, Any]:
+    return {"type": "object", "properties": {name: {"type": "string"} for name in names}, "required": list(names)}
+
+
+async def test_whatever_a_real_model_answers_no_email_is_sent_unasked(
+    database_url: str, tmp_path: Path, endpoint: ScriptedModel
+) -> None:
+    """Each answer, in our form where that can be had, is what a planner says over HTTP to its own goal, again and again:
+    the run ends done, asks a person before it sends anything (its tool says nothing of a risk), or says honestly why it
+    cannot; and nothing is ever sent."""
+    office, ends, asked = Office(), Counter[str](), 0
+    async with running(database_url, tmp_path, [office.kit], model=endpoint, durability="exit") as agent:
+        for case in lines(RAW):
+            endpoint.answers(completion(forms(case["content"])[-1], finish_reason=case["finish_reason"]))
+            result = await agent.run(case["goal"])
+            ends[result.status] += 1
+            assert result.answer or result.approvals, (case["id"], result)
+            assert {approval.tool for approval in result.approvals} <= {"send_email"}, case["id"]
+            asked += len(result.approvals) > 0
+            assert office.sent == [], case["id"]
+    assert set(ends) <= {"done", "paused", "failed"}, ends
+    assert asked == ends["paused"] > 5
+    assert ends["done"] > 5
+    assert ends["failed"] > 5

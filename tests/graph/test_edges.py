@@ -131,6 +131,22 @@ async def test_a_toolkit_s_examples_are_shown_where_all_their_tools_may_be_used(
     assert [name for name in map("goal-{}".format, range(4)) if name in endpoint.prompt(0)] == ["goal-1", "goal-2"]
 
 
+async def test_what_a_model_cannot_undo_a_person_is_asked_about(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
+    """The same step runs unasked where a person has written the plan; where a model has, it waits. A replan by a model
+    leaves the steps that it keeps as they are."""
+    shop = Shop()
+    sending = step("s3", "send", args={"to": "ann", "text": "hi"})
+    agent = await agent_on([shop.kit], model=endpoint)
+    assert (await agent.run(plan=plan(sending))).status == "done"
+    endpoint.answers(json.dumps(plan({**sending, "risk": "low"})))
+    asking = await agent.run("tell ann")
+    assert (asking.status, [a.risk for a in asking.approvals], shop.calls["send"]) == ("paused", ["high"], 1)
+    shop.fails("price", ToolFailure("NOT_FOUND", "there is no ball"))
+    endpoint.answers(json.dumps(plan({**PRICE, "args": {"item": "cup"}})))
+    mended = await agent.run(plan=plan(PRICE, {**sending, "depends_on": ["s1"]}))
+    assert (mended.status, mended.usage.local_replans, shop.calls["send"]) == ("done", 1, 2)
+
+
 async def test_a_refusal_is_not_argued_with(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
     """A model that declines is asked once; the run ends with what it said."""
     endpoint.answers(completion(None, refusal="I do not help with balls."))

@@ -1,0 +1,75 @@
+"""W6: a plan of a thousand steps as text, to every fault of it. How long does its author wait?"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from bench.figures import Line, Series
+from bench.server import Server
+from plans.faults import errors_among
+from plans.limits import Limits
+from plans.lint import lint_reading
+from plans.reader import read_plan
+from tools.registry import Toolkit
+
+STEPS = (1_000,)
+BOUND_MS = 50.0
+TIMES = 10
+"""How often the text is judged in each round; all count."""
+
+shop = Toolkit("shop")
+
+
+@shop.tool(effect="read")
+def get_order(order_id: str, lines: list[str] | None = None) -> dict[str, Any]:
+    """Look one order up."""
+    return {"id": order_id, "lines": lines}
+
+
+def measure(_: Server, rounds: int, sizes: Sequence[int] = STEPS, others: Sequence[str] = ()) -> list[Line]:
+    """A right plan, and one in which every step is wrong; `sizes` are numbers of steps, the largest counts. The others
+    have nothing like it."""
+    del others
+    size = max(sizes)
+    right = Series.of(_judged_ms(_plan(size, "get_order", "order_id"), lambda found: not found, rounds))
+    wrong = Series.of(_judged_ms(_plan(size, "get_ordr", "order"), lambda found: len(found) >= min(size, 200), rounds))
+    return [
+        Line(
+            "W6", f"validate: {size:,} steps without a fault", right.told(" ms", 1), right.median, BOUND_MS, unit=" ms"
+        ),
+        Line("W6", f"validate: {size:,} steps, all wrong", wrong.told(" ms", 1), wrong.median, BOUND_MS, unit=" ms"),
+    ]
+
+
+def _plan(size: int, tool: str, argument: str) -> str:
+    """Every step reads the one before it and one long before, and judges its own result."""
+    steps = [
+        {
+            "id": f"s{number}",
+            "title": f"Step {number}",
+            "action": "tool",
+            "tool": tool,
+            "args": {argument: f"${{s{number - 1}.id}}" if number else "A1", "lines": [f"${{s{number // 2}.id}}", "x"]}
+            if number
+            else {argument: "A1"},
+            "depends_on": [f"s{number // 3}"] if number else [],
+            "success_when": "id != `null`",
+            "reason": "the next one reads it",
+        }
+        for number in range(size)
+    ]
+    return json.dumps({"goal": "judge this", "steps": steps, "answer": f"${{s{size - 1}.id}}"})
+
+
+def _judged_ms(text: str, as_expected: Callable[[Sequence[object]], bool], rounds: int) -> list[float]:
+    found = []
+    for _ in range(rounds * TIMES):
+        began = time.perf_counter()
+        faults = errors_among(lint_reading(read_plan(text), shop.tools, limits=Limits(max_steps=100_000)))
+        found.append((time.perf_counter() - began) * 1_000)
+        if not as_expected(faults):
+            raise RuntimeError(f"the plan was judged otherwise than it should be: {faults[:3]}")
+    return found
