@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -17,7 +16,6 @@ from plans.plan import Plan, PlanDraft
 
 if TYPE_CHECKING:
     from nodes.session import Session
-    from tools.tool import Tool
 
 NOT_WORTH_ASKING_AGAIN = frozenset({"MODEL_NOT_CONFIGURED", "MODEL_FAILED", "PLAN_REFUSED", "INVALID_INPUT"})
 MODEL_SOURCES = frozenset({"model", "global_replan", "local_replan"})
@@ -125,8 +123,6 @@ def _no_progress(session: Session, draft: PlanDraft, planning: Planning) -> list
 
 async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning: Planning, faults: list[Fault]) -> None:
     before = session.fold.plan
-    if drafted.source in MODEL_SOURCES:
-        draft = _guarded(draft, before, session.engine.registry)
     plan = build_plan(
         draft,
         session.engine.registry,
@@ -135,6 +131,8 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         source=drafted.source,
         template=drafted.template,
     )
+    if drafted.source in MODEL_SOURCES:
+        plan = _guarded(session, plan)
     body = {
         "plan": plan.model_dump(mode="json"),
         "purpose": planning.purpose,
@@ -156,17 +154,19 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
 
 
-def _guarded(draft: PlanDraft, before: Plan | None, tools: Mapping[str, Tool]) -> PlanDraft:
-    """The draft with a person between a model's words and what cannot be undone: such steps are of high risk, whatever
-    model and tool say. Steps of the revision before stay as they were."""
-    kept = before.draft.steps if before else ()
+def _guarded(session: Session, plan: Plan) -> Plan:
+    """The plan with a person between a model's words and what cannot be undone: its new steps of that kind are of high
+    risk, whatever model and tool say. What has begun, and what the revision before has as it is, stays so."""
+    before = {step.id: step for step in session.plan.steps} if session.fold.plan else {}
+    kept = {step.id for step in session.fold.kept()}
+    for_good = {name for name, tool in session.engine.registry.items() if tool.effect == "irreversible"}
     steps = tuple(
         step.model_copy(update={"risk": "high"})
-        if step.tool in tools and tools[step.tool].effect == "irreversible" and step not in kept
+        if step.tool in for_good and step.id not in kept and step != before.get(step.id)
         else step
-        for step in draft.steps
+        for step in plan.steps
     )
-    return draft.model_copy(update={"steps": steps})
+    return plan.model_copy(update={"steps": steps})
 
 
 def _outdated(session: Session, before: Plan | None, plan: Plan) -> list[str]:

@@ -101,7 +101,7 @@ def test_each_layer_of_a_call_is_measured(postgres_url: str, tmp_path: Path) -> 
 
 
 def test_long_plans_are_judged_for_what_they_are(postgres_url: str, tmp_path: Path) -> None:
-    """What is timed finds nothing in a right plan and something in every step of a wrong one; more steps take longer."""
+    """What is timed finds nothing in a right plan and enough in a wrong one; more steps take longer."""
     small, large = (judged(Server(postgres_url, tmp_path), 1, (size,)) for size in (5, 300))
     assert [line.what for line in large] == ["validate: 300 steps without a fault", "validate: 300 steps, all wrong"]
     for few, many in zip(small, large, strict=True):

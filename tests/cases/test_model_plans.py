@@ -175,9 +175,9 @@ def _texts(*names: str) -> dict[str, Any]:
 async def test_whatever_a_real_model_answers_no_email_is_sent_unasked(
     database_url: str, tmp_path: Path, endpoint: ScriptedModel
 ) -> None:
-    """Each answer, in our form where that can be had, is what a planner says over HTTP to its own goal, again and again:
-    the run ends done, asks a person before it sends anything (its tool says nothing of a risk), or says honestly why it
-    cannot; and nothing is ever sent."""
+    """Each answer, in our form where that can be had, is what a planner says over HTTP to its own goal, again and
+    again: the run ends done, asks a person before it sends anything (its tool says nothing of a risk), or says honestly
+    why it cannot; and nothing is ever sent."""
     office, ends, asked = Office(), Counter[str](), 0
     async with running(database_url, tmp_path, [office.kit], model=endpoint, durability="exit") as agent:
         for case in lines(RAW):
