@@ -8,23 +8,21 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from plans.wording import nearest
-from tools.spec import Seconds, ToolSpec
+from tools.policies import Policies
+from tools.spec import Seconds
 
 Policy = Mapping[str, Any]
 
 CALL_S = 15.0
 """How long a call of a server's tool may take unless configuration says otherwise: the customary time of an external
 API."""
-_OURS = frozenset({"isolation", "to_configure"})
-"""Fields of a spec that follow from what a tool is, so that nobody sets them."""
 MCP_ONLY = frozenset({"errors_are_certain"})
 """What can be said of a server's tool beside the fields of a spec."""
 
 
-class Server(BaseModel):
+class Server(Policies):
     """One MCP server: a `command` that is started here and spoken to by its standard streams, or a `url` (streamable
     HTTP).
 
@@ -36,7 +34,7 @@ class Server(BaseModel):
     field of a spec, promises that a tool which reports an error has not acted. All times are seconds.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    beside = MCP_ONLY
 
     command: tuple[str, ...] | None = Field(None, min_length=1)
     env: dict[str, str] = Field(default_factory=dict, repr=False)
@@ -44,10 +42,6 @@ class Server(BaseModel):
     url: str | None = Field(None, repr=False)
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     prefix: str | None = Field(None, pattern=r"^[A-Za-z0-9_-]{0,40}$")
-    only: tuple[str, ...] | None = None
-    without: tuple[str, ...] = ()
-    every: dict[str, Any] = Field(default_factory=dict)
-    tools: dict[str, dict[str, Any]] = Field(default_factory=dict)
     trust_annotations: bool = False
     ignore_annotations: bool = False
     start_timeout_s: Seconds = 20.0
@@ -57,19 +51,6 @@ class Server(BaseModel):
     def _in_words(cls, value: Any) -> Any:
         """A command may be one text, split as a shell does; no shell runs it."""
         return tuple(shlex.split(value)) if isinstance(value, str) else value
-
-    @field_validator("every")
-    @classmethod
-    def _known_fields(cls, value: dict[str, Any]) -> dict[str, Any]:
-        _refuse_unknown(value, _OURS | {"name", "description", "version"})
-        return value
-
-    @field_validator("tools")
-    @classmethod
-    def _known_fields_of_tools(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        for policy in value.values():
-            _refuse_unknown(policy, _OURS)
-        return value
 
     @model_validator(mode="after")
     def _one_way_in(self) -> Self:
@@ -111,12 +92,3 @@ _LEAST_SECRET = 6
 def _reachable(url: str) -> bool:
     parts = urlsplit(url)
     return parts.scheme in ("http", "https") and bool(parts.hostname)
-
-
-def _refuse_unknown(policy: Policy, refused: frozenset[str]) -> None:
-    known = [name for name in (*ToolSpec.model_fields, *MCP_ONLY) if name not in refused]
-    for name in policy:
-        if name not in known:
-            close = nearest(name, known)
-            hint = f"did you mean {close!r}?" if close else f"known: {', '.join(known)}"
-            raise ValueError(f"a tool has no setting {name!r} here; {hint}")
