@@ -48,6 +48,7 @@ async def _leave(call: Call, work: asyncio.Future[Outcome]) -> None:
     work.add_done_callback(_forget)
     if _can_be_told(call):
         work.cancel()
+    if call.spec.isolation == "async":  # a child that is being killed needs nobody to wait
         await asyncio.wait({work}, timeout=GRACE_S)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +125,32 @@ def test_json_is_ascii_where_the_output_is(project: Project) -> None:
     ended = project.run(*run, environment={"PYTHONIOENCODING": "ascii"})
     assert ended.out.isascii()
     assert json.loads(ended.out)["answer"] == "fünf 订单 ✓"
+
+
+FAR = """
+import os
+from tools.registry import Toolkit
+
+kit = Toolkit("far")
+
+
+@kit.tool(effect="read", isolation="process")
+def elsewhere(text: str) -> dict[str, int]:
+    \"\"\"Prints, and says where it runs.\"\"\"
+    print(f"printed {text}", flush=True)
+    os.system(f"echo started {text}")
+    return {"pid": os.getpid(), "parent": os.getppid()}
+"""
+
+
+def test_a_tool_in_a_process_of_its_own_works_from_the_users_folder(project: Project) -> None:
+    """The child finds the user's module where the command found it, prints to stderr, and is gone with the command."""
+    project.write("far.py", FAR)
+    project.write("p.json", plan(step("s1", "elsewhere", args={"text": "x"}), answer="${s1.pid} ${s1.parent}"))
+    ended = project.run("run", "--plan", "p.json", "--toolkit", "far:kit", "--json")
+    pid, parent = map(int, ended.json["answer"].split())
+    assert ended.code == 0
+    assert pid != parent
+    assert "printed x" in ended.err
+    assert "started x" in ended.err
+    assert not Path(f"/proc/{pid}/cmdline").exists() or b"tools.child" not in Path(f"/proc/{pid}/cmdline").read_bytes()
