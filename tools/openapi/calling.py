@@ -100,9 +100,11 @@ def request_for(endpoint: Endpoint, args: Mapping[str, JSON], key: str) -> Reque
 
 
 def _given(operation: Operation, args: Mapping[str, JSON]) -> Iterator[tuple[Parameter, JSON]]:
+    """What is to be written; null outside of a path is nothing, since no style can write it."""
     for parameter in operation.parameters:
-        if parameter.argument in args:
-            yield parameter, args[parameter.argument]
+        value = args.get(parameter.argument)
+        if value is not None or (parameter.place == "path" and parameter.argument in args):
+            yield parameter, value
         elif parameter.required and parameter.default is not ...:
             yield parameter, parameter.default
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_httpserver import HTTPServer
 
 from plans.errors import PlanRejected
+from tests.nodes.model_server import ScriptedModel
 from tests.running import plan, running, step
 from tests.tools.calls import code_of
 from tests.tools.http.flaky import (
@@ -33,6 +36,7 @@ from tests.tools.http.flaky import (
 from tests.tools.http.reaching import Waits, calling, http_tool
 from tools.breaker import BreakerState
 from tools.http import http_toolkit
+from tools.registry import Toolkit
 from tools.tool import Tool
 
 GOOD = says('{"ok": true}')
@@ -177,6 +181,19 @@ async def test_in_a_run_nothing_gets_inside(server: FlakyServer, database_url: s
         result = await agent.run(plan=plan(step("s1", "http", args={"url": url})), thread_id="t1")
     assert (result.status, len(server.requests)) == ("failed", 1)
     assert result.failures[0].code == "NOT_PERMITTED"
+
+
+async def test_a_planner_is_offered_what_is_set_up(httpserver: HTTPServer, database_url: str, tmp_path: Path) -> None:
+    """A tool with something left to configure is in no planning prompt; once a host is allowed it is."""
+    endpoint, kit = ScriptedModel(httpserver), Toolkit("small")
+    kit.add(lambda: 1, name="one", effect="read")
+    offered = []
+    for number, hosts in enumerate(([], ["api.example.com"])):
+        endpoint.answers(json.dumps({"goal": "g", "steps": [{"id": "s1", "tool": "one", "args": {}}]}))
+        async with running(database_url, tmp_path, [kit, http_toolkit(hosts)], model=endpoint) as agent:
+            assert (await agent.run("look", thread_id=f"t{number}")).status == "done"
+        offered.append([f'"name":"{name}"' in endpoint.prompt() for name in ("one", "http")])
+    assert offered == [[True, False], [True, True]]
 
 
 async def test_a_plan_is_told_what_to_configure(database_url: str, tmp_path: Path) -> None:

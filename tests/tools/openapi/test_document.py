@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import yaml
 from plans.errors import ConfigurationError
 from tests.tools.openapi.shop import SHOP, answer, body, of_paths, parameter, tools_of, with_operation
 from tools.openapi import openapi_toolkit
+from tools.openapi.operations import METHODS
 from tools.registry import Registry
 
 
@@ -38,6 +40,16 @@ def test_each_operation_is_a_tool() -> None:
     assert get.output_schema["$defs"]["Order"]["required"] == ["id", "status"]
     assert (get.spec.timeout_s, get.spec.output_trust, get.spec.retry.max_attempts) == (15, "untrusted", 3)
     assert tools["createOrder"].spec.retry.max_attempts == 1
+
+
+def test_a_large_document_of_others_can_be_used_whole() -> None:
+    """The one that LangGraph's server ships: each of its operations is a tool, and what deletes or cancels is risky."""
+    shipped = Path(str(distribution("langgraph-api").locate_file("openapi.json")))
+    kit = openapi_toolkit("langgraph", shipped, base_url="https://langgraph.example.com")
+    tools = Registry.of(kit)
+    methods = [m for item in json.loads(shipped.read_text("utf-8"))["paths"].values() for m in item if m in METHODS]
+    assert (len(tools), kit.left_out) == (len(methods), {})
+    assert {tool.risk for name, tool in tools.items() if name.startswith(("delete", "cancel"))} == {"high"}
 
 
 @pytest.mark.parametrize("suffix", [".json", ".yaml"])

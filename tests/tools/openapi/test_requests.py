@@ -111,6 +111,16 @@ def test_no_text_gets_out_of_its_place(segment: str, word: str) -> None:
     assert (unquote(place.split("/")[3]), unquote(query.partition("=")[2])) == (segment, word)
 
 
+def test_null_is_nothing_to_write() -> None:
+    """Models give null for what they leave out: no query, header or cookie is made of it, and no path at all."""
+    schema = {"type": ["string", "null"]}
+    places = [parameter(place, place, schema) for place in ("query", "header", "cookie")]
+    sent = request(with_parameter(*places), dict.fromkeys(("query", "header", "cookie")))
+    assert (sent.target.path, set(sent.headers)) == ("/v1/x", {"Accept", "Key"})
+    with pytest.raises(ToolFailure, match="is empty"):
+        request(with_parameter(parameter("id", "path", schema), path="/x/{id}"), {"id": None})
+
+
 def test_headers_and_cookies_are_written_as_declared() -> None:
     """A cookie is escaped; a header is taken as it is, or refused where it could end the line."""
     document = with_parameter(
