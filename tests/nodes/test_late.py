@@ -294,6 +294,27 @@ async def test_what_comes_back_while_the_run_is_let_go_changes_nothing(
     assert (result.status, slow.calls) == ("done", ["send"])
 
 
+async def test_what_comes_back_while_a_person_is_being_asked_takes_the_question_back(
+    database_url: str, tmp_path: Path, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the failure and its question the answer comes: no question about a step that is done is left."""
+    async with running(database_url, tmp_path, [slow.kit]) as agent:
+        record = agent.engine.approvals.record
+
+        async def slowly(requests: Any) -> None:
+            slow.go.set()
+            await asyncio.sleep(0.2)
+            await record(requests)
+
+        monkeypatch.setattr(agent.engine.approvals, "record", slowly)
+        going = asyncio.create_task(agent.run(plan=plan(step("s", "send"), WAIT), thread_id="t"))
+        await noted(agent)
+        slow.over.set()
+        result = await going
+        assert await agent.engine.approvals.pending("t") == []
+    assert (result.status, [end.settled for end in one(result, "s").late]) == ("done", [True])
+
+
 async def test_a_question_that_was_taken_back_without_a_word_is_asked_again(
     database_url: str, tmp_path: Path, slow: Slow
 ) -> None:
