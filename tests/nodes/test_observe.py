@@ -16,7 +16,7 @@ from plans.failure import CODES, ToolFailure
 from tests.running import plan, running, step
 from tools.registry import ToolContext, Toolkit
 
-LENIENT = {"in_a_row": 1_000, "min_calls": 1_000}
+LENIENT = {"in_a_row": 1_000, "min_calls": 1_000, "window": 1_000}
 PLAIN = ("CONFLICT", "NOT_FOUND", "TOOL_ERROR", "CRITERION_FALSE", "PREMISE_BROKEN", "LIMIT_COST", "REJECTED", None)
 
 

@@ -13,7 +13,7 @@ from tools.registry import ToolContext, Toolkit
 
 WIRE = "wire"
 """The point that is nobody's but the tool's: an effect is about to be written to its socket, and no check follows."""
-LENIENT = {"in_a_row": 1_000, "min_calls": 1_000}
+LENIENT = {"in_a_row": 1_000, "min_calls": 1_000, "window": 1_000}
 LARGE = 20_000
 """Characters of a result that is too large for the database itself."""
 CALL_S = 5.0

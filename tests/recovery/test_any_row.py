@@ -18,7 +18,7 @@ from tests.recovery.history import ALL, History, Past
 from tests.running import plan, running, step
 from tools.registry import ToolContext, Toolkit
 
-LENIENT = {"in_a_row": 1_000, "min_calls": 1_000}
+LENIENT = {"in_a_row": 1_000, "min_calls": 1_000, "window": 1_000}
 PLAN = plan(
     step("price", "price", args={"item": "ball"}),
     step("rate", "rate"),
