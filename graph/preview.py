@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from graph.result import PlanPreview
 from nodes.given import rejected
-from nodes.offered import prompt_inputs
+from nodes.offered import examples, prompt_inputs
 from nodes.plan import NO_PLANNER, from_template
 from nodes.planner import draft_plan
 from nodes.state import RunHead
-from plans.errors import ModelNotConfigured
+from nodes.validate import NOT_WORTH_ASKING_AGAIN, guarded
+from plans.errors import InvalidInput, ModelNotConfigured
 from plans.faults import Fault, errors_among
 from plans.lint import build_plan, lint
 from plans.plan import Plan, PlanDraft, Source
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
 
 def check_plannable(engine: Engine, head: RunHead) -> None:
-    """Refuse, before anything is stored, what could never run: faults of a given plan, a goal that nothing can plan.
+    """Refuse, before anything is stored, what could never run: faults of a given plan, a goal that nothing can plan, a
+    limit of cost that nobody could keep.
 
     Raises PlanRejected with all faults, InvalidInput, or ModelNotConfigured.
     """
+    _check_prices(engine, head)
     draft = head.given_plan
     if draft is None:
         chosen = from_template(engine, head.goal, prompt_inputs(head), head.template)
@@ -36,11 +39,24 @@ def check_plannable(engine: Engine, head: RunHead) -> None:
         raise rejected(errors)
 
 
+def _check_prices(engine: Engine, head: RunHead) -> None:
+    """A model without a price costs nothing, and a limit of cost would never be reached."""
+    for model in (engine.planner, engine.small):
+        if head.limits.max_cost is not None and model is not None and model.settings.price is None:
+            name = model.settings.model
+            raise InvalidInput(
+                f"the limit max_cost cannot be kept: nobody has said what the model {name!r} costs. Set "
+                f"SURESTEP_PRICES={name}=PROMPT/COMPLETION, per million tokens (0/0 if it is free), or use max_tokens"
+            )
+
+
 async def preview(engine: Engine, head: RunHead) -> PlanPreview:
     """The plan a run of this head would follow, with what it will ask and cost."""
     check_plannable(engine, head)
     draft, source, template = await _draft(engine, head)
     plan = build_plan(draft, engine.registry, plan_id="preview", revision=1, source=source, template=template)
+    if source == "model":
+        plan = guarded(plan, engine.registry)
     asks = tuple(step.id for step in plan.steps if step.require_approval or step.risk == "high")
     warnings = [fault for fault in _lint(engine.registry, draft, head) if fault.severity == "warning"]
     return PlanPreview(plan=plan, approvals=asks, warnings=tuple(warnings), estimate=_estimate(engine.registry, plan))
@@ -60,14 +76,17 @@ async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
     if engine.planner is None:
         raise ModelNotConfigured(NO_PLANNER)
     faults: list[Fault] = []
-    inputs, tools = prompt_inputs(head), engine.registry.values()
+    inputs, tools = prompt_inputs(head), list(engine.registry.values())
+    shown = examples(engine.registry, tools)
     for _ in range(head.limits.max_redrafts + 1):
-        asked = await draft_plan(engine.planner, head.goal, inputs, tools, faults=faults)
+        asked = await draft_plan(engine.planner, head.goal, inputs, tools, faults=faults, few_shots=shown)
         draft = asked.reading.draft
         found = _lint(engine.registry, draft, head) if draft is not None else []
         faults = errors_among([*asked.reading.faults, *found])
         if draft is not None and not faults:
             return draft.model_copy(update={"goal": head.goal})
+        if any(fault.code in NOT_WORTH_ASKING_AGAIN for fault in faults):
+            break
     raise rejected(faults)
 
 

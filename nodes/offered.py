@@ -18,6 +18,7 @@ from tools.tool import Tool
 
 if TYPE_CHECKING:
     from nodes.session import Session
+    from tools.registry import Registry
 
 MOST_EXAMPLES = 2
 """Examples of one toolkit in a prompt: each costs some 200 tokens in every planning call."""
@@ -37,13 +38,13 @@ async def offered_tools(session: Session) -> list[Tool]:
     ]
 
 
-def examples(session: Session, offered: Iterable[Tool]) -> list[tuple[str, JSON]]:
+def examples(registry: Registry, offered: Iterable[Tool]) -> list[tuple[str, JSON]]:
     """What the toolkits show of how their tools are used, as goals and plans: of each the first few, and only where all
     the tools in a plan are offered."""
     names = {tool.name for tool in offered}
     return [
         (example.goal, dict(example.plan))
-        for toolkit in session.engine.registry.toolkits
+        for toolkit in registry.toolkits
         for example in [each for each in toolkit.examples if each.tools <= names][:MOST_EXAMPLES]
     ]
 

@@ -78,7 +78,7 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
             _goal(session),
             prompt_inputs(session.head),
             offered,
-            few_shots=examples(session, offered),
+            few_shots=examples(session.engine.registry, offered),
             faults=faults,
             finished=await finished_steps(session),
             failure=_failure(session, planning),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -11,7 +12,7 @@ from nodes.events import Event
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
 from plans.faults import Fault, errors_among
-from plans.lint import build_plan, lint
+from plans.lint import ToolView, build_plan, lint
 from plans.plan import Plan, PlanDraft
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         template=drafted.template,
     )
     if drafted.source in MODEL_SOURCES:
-        plan = _guarded(session, plan)
+        plan = guarded(plan, session.engine.registry, before, [step.id for step in session.fold.kept()])
     body = {
         "plan": plan.model_dump(mode="json"),
         "purpose": planning.purpose,
@@ -154,15 +155,15 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
 
 
-def _guarded(session: Session, plan: Plan) -> Plan:
+def guarded(plan: Plan, tools: Mapping[str, ToolView], before: Plan | None = None, begun: Collection[str] = ()) -> Plan:
     """The plan with a person between a model's words and what cannot be undone: its new steps of that kind are of high
-    risk, whatever model and tool say. What has begun, and what the revision before has as it is, stays so."""
-    before = {step.id: step for step in session.plan.steps} if session.fold.plan else {}
-    kept = {step.id for step in session.fold.kept()}
-    for_good = {name for name, tool in session.engine.registry.items() if tool.effect == "irreversible"}
+    risk, whatever model and tool say. Steps that have begun, and those that the revision before has as they are, stay
+    so."""
+    known = {step.id: step for step in before.steps} if before else {}
+    for_good = {name for name, tool in tools.items() if tool.effect == "irreversible"}
     steps = tuple(
         step.model_copy(update={"risk": "high"})
-        if step.tool in for_good and step.id not in kept and step != before.get(step.id)
+        if step.tool in for_good and step.id not in begun and step != known.get(step.id)
         else step
         for step in plan.steps
     )

@@ -147,6 +147,26 @@ async def test_what_a_model_cannot_undo_a_person_is_asked_about(agent_on: OpenAg
     assert (mended.status, mended.usage.local_replans, shop.calls["send"]) == ("done", 1, 2)
 
 
+async def test_the_preview_of_a_model_s_plan_says_where_a_person_is_asked(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """As the run would: before what cannot be undone; and a plan that is kept as a file says so too."""
+    endpoint.answers(json.dumps(plan(step("s1", "send", args={"to": "ann", "text": "hi"}))))
+    shown = await (await agent_on([Shop().kit], model=endpoint)).plan("tell ann")
+    assert (shown.approvals, shown.plan.steps[0].risk) == (("s1",), "high")
+    endpoint.answers(completion(None, refusal="no"))
+    with pytest.raises(PlanRejected, match="PLAN_REFUSED"):
+        await (await agent_on([Shop().kit], model=endpoint)).plan("tell ann")
+    assert len(endpoint.questions) == 2
+
+
+async def test_a_limit_of_cost_needs_a_price(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
+    """A model that costs nothing as far as anybody knows would never reach it: the run does not begin."""
+    agent = await agent_on([Shop().kit], model=endpoint)
+    with pytest.raises(UsageError, match=r"SURESTEP_PRICES=scripted=PROMPT/COMPLETION"):
+        await agent.run(plan=plan(PRICE), limits={"max_cost": 1})
+
+
 async def test_a_refusal_is_not_argued_with(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
     """A model that declines is asked once; the run ends with what it said."""
     endpoint.answers(completion(None, refusal="I do not help with balls."))

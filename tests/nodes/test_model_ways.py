@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from llmock.pytest_plugin import LLMock
 from werkzeug import Response
 
 from nodes import model_errors as errors
@@ -289,6 +290,33 @@ async def test_an_endpoint_that_does_not_stream_is_understood(hasty: Model, endp
         ("{}", None, ("answer",)),
     ]
     assert {answer.prompt_tokens for answer in said} == {11}
+
+
+BREAKS: tuple[tuple[str, dict[str, Any], type[ModelFailed], int], ...] = (
+    ("truncate", {}, errors.StreamCut, 3),
+    ("disconnect", {}, errors.StreamCut, 3),
+    ("corrupt", {}, errors.StreamCorrupt, 3),
+    ("slow_first_token", {"seconds": 0.8}, errors.NoFirstToken, 3),
+    ("stall", {"seconds": 5.0, "after_chunks": 3}, errors.NotInTime, 1),
+    ("rate_limit", {"retry_after": 0.01}, errors.RateLimited, 3),
+    ("context_overflow", {}, errors.PromptTooLong, 1),
+)
+
+
+@pytest.mark.parametrize(("breaks", "how", "kind", "requests"), BREAKS)
+async def test_another_server_s_failures_are_the_same_ways(
+    llmock: LLMock, breaks: str, how: dict[str, Any], kind: type[ModelFailed], requests: int
+) -> None:
+    """A simulated endpoint that was written by others breaks in the same classes, after as many requests."""
+    getattr(llmock.reply("an answer of several words, of which not all arrive", times=None), breaks)(times=None, **how)
+    settings = ModelSettings(
+        f"m-{breaks}", llmock.base_url("openai"), "k", timeout_s=2.0, first_token_s=0.4, backoff_s=0.01
+    )
+    async with Model(settings) as model:
+        await model._connected()
+        failed = await failure(model)
+    assert (type(failed), failed.spent.requests) == (kind, requests)
+    assert (failed.spent.prompt_tokens > 0) == (breaks not in ("rate_limit", "context_overflow"))
 
 
 async def test_thoughts_count_as_a_beginning(hasty: Model, endpoint: ScriptedModel) -> None:
