@@ -192,6 +192,7 @@ def test_nothing_stands_in_for_an_effect_that_may_have_happened(events: list[str
     )
     found = next_alternative(session, "c", Failure(code=code, message="no", step_id="c", attempt=9))
     assert found == ("other" if set(events) == {"fails"} else None)
+    assert picture.run("c").acted is (set(events) != {"fails"})
 
 
 def test_what_is_kept_comes_first_where_the_code_asks_for_it_and_only_there() -> None:
