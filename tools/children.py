@@ -119,7 +119,7 @@ class Child:
                         return _unpacked(said)
                     case _:
                         return None, ToldApart(said)
-        except (EOFError, OSError):
+        except (EOFError, OSError, pickle.UnpicklingError):
             return None, self._died(job.tool, certain=not begun)
         return None
 
@@ -194,14 +194,16 @@ class ChildPool:
             if self._idle:
                 self._idle.pop().put(job)
                 return job
-        threading.Thread(target=self._keep, args=(job,), name="surestep-child", daemon=True).start()
+        jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        jobs.put(job)
+        threading.Thread(target=self._keep, args=(jobs,), name="surestep-child", daemon=True).start()
         return job
 
-    def _keep(self, job: Job | None) -> None:
-        """The life of a child, on a thread of its own."""
-        jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    def _keep(self, jobs: queue.SimpleQueue[Job]) -> None:
+        """The life of a child, on a thread of its own. Nothing of the last call is held while the child is idle."""
         child: Child | None = None
-        while job is not None:
+        kept = True
+        while kept and (job := self._awaited(jobs)) is not None:
             if child is not None and not child.lives:  # it died while nothing was asked of it
                 child.end()
                 child = None
@@ -211,20 +213,25 @@ class ChildPool:
                 self._free(job.tool)
                 job.over((None, ToolFailure("POOL_FULL", f"no process could be started for {job.tool}: {error}")))
                 return
-            job = self._next(child, job, jobs)
+            kept = self._made(child, job, jobs)
+            del job
         if child is not None:
             child.end()
 
-    def _next(self, child: Child, job: Job, jobs: queue.SimpleQueue[Job]) -> Job | None:
-        """Make the call, then wait for the next one that this child is to make; None where it is to make no more."""
-        ended = child.make(job)
-        if ended is None:
-            child.end()
-        kept = child.calls < self._calls and child.lives
-        self._free(job.tool, jobs if kept else None)
-        job.over(ended or (None, None))
-        del job, ended  # nothing of the last call is held while the child is idle
-        return self._awaited(jobs) if kept else None
+    def _made(self, child: Child, job: Job, jobs: queue.SimpleQueue[Job]) -> bool:
+        """Make the call and tell its end; whether the child is kept for more. Its place is free before the end is
+        told."""
+        ended: Ended | None = None
+        kept = False
+        try:
+            ended = child.make(job)
+            kept = ended is not None and child.calls < self._calls and child.lives
+        finally:
+            if ended is None:
+                child.end()
+            self._free(job.tool, jobs if kept else None)
+            job.over(ended or (None, RuntimeError(f"nobody waits for {job.tool} any more")))
+        return kept
 
     def _free(self, tool: str, jobs: queue.SimpleQueue[Job] | None = None) -> None:
         with self._lock:

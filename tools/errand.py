@@ -58,7 +58,7 @@ def errand_of(callee: Callee, arguments: Mapping[str, Any], ctx: ToolContext) ->
 
 def search_path() -> list[str]:
     """Where this process looks for modules, for a child that may stand in another folder."""
-    return [entry or str(Path.cwd()) for entry in sys.path]
+    return [str(entry) or str(Path.cwd()) for entry in sys.path]
 
 
 def found(module: ModuleType | None, name: str) -> Any:

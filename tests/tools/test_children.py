@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -102,6 +104,24 @@ async def test_a_child_that_nobody_needs_ends(pool: ChildPool) -> None:
     assert (pool.idle, alive(pid)) == (1, True)
     await eventually(lambda: not alive(pid))
     assert pool.idle == 0
+
+
+async def test_an_idle_child_holds_on_to_nothing_of_its_last_call(shared: ChildPool) -> None:
+    """What a call was given and gave is free when its caller lets go of it, though the child is kept."""
+    heard = Listener()
+    gone = weakref.ref(heard)
+    assert await apart(apart_kit.pid).invoke({}, replace(context(), progress=heard.hear)) > 0
+    await eventually(lambda: shared.idle > 0)
+    del heard
+    gc.collect()
+    assert gone() is None
+
+
+class Listener:
+    """Hears of progress."""
+
+    def hear(self, fraction: float | None, message: str) -> None:
+        """Hear it."""
 
 
 async def test_the_context_is_there_but_for_connections(tmp_path: Path) -> None:
