@@ -62,9 +62,12 @@ class SchemaArguments:
         """Every problem, except those that a reference's value will settle."""
         clean, found = scrubbed(args)
         unsettled = [*references, *(path for path, _ in found)]
-        for error in self._validator.iter_errors(clean):
-            if not _settled(error, unsettled):
-                found += _told(error, sorted(self.names))
+        try:
+            for error in self._validator.iter_errors(clean):
+                if not _settled(error, unsettled):
+                    found += _told(error, sorted(self.names))
+        except RecursionError:
+            found.append(((), "cannot be checked: the schema of the arguments refers to itself without end"))
         return found
 
     def typed(self, args: Mapping[str, JSON]) -> dict[str, Any]:

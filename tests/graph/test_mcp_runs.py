@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,22 @@ def test_a_second_start_finds_what_the_first_has_left(project: Project, surestep
     ended = surestep("approve", "t1", "s2", "--json")
     assert ended.code != 0
     assert "the toolkit 'shop' has no tools now" in ended.err + json.dumps(ended.json)
+
+
+@pytest.mark.parametrize("hangs", ["in the start", "in a call"])
+def test_a_ctrl_c_leaves_no_child(project: Project, raw: Served, hangs: str) -> None:
+    """Stopped while a server does not greet, or does not answer: exit 5, a plain word, and the server is gone."""
+    raw.script(tools=[listed("look")], mute=hangs == "in the start", answers={"look": {}})
+    project.write("surestep.toml", settings_of(raw, every="{ timeout_s = 60 }"))
+    child = project.start("run", "--plan", str(project.write("plan.json", plan(LOOK))))
+    begun = raw.pids if hangs == "in the start" else raw.calls
+    assert eventually(lambda: bool(begun()), 60)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=30)
+    assert (child.returncode, out) == (5, b""), err
+    assert b"Traceback" not in err
+    assert b"stopped" in err
+    assert eventually(lambda: not raw.alive())
 
 
 async def test_tools_loaded_by_the_adapters_can_be_added_too(raw: Served, tmp_path: Path) -> None:

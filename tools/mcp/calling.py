@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from plans.failure import ToolFailure
 from plans.values import JSON
-from tools.context import ToolContext
+from tools.context import Progress, ToolContext
 from tools.mcp.content import error_text, value_of
 from tools.mcp.definition import Definition, Faulty, read
 from tools.mcp.http import StatusError
@@ -18,6 +20,8 @@ from tools.output import BadOutput
 
 KEY = "surestep/idempotency-key"
 """Under this name in `_meta` a tool with an effect is handed the key that stays the same when the call is repeated."""
+PACE_S = 0.05
+"""Least time between two words of progress."""
 MARGIN_S = 0.1
 """How long before its deadline a call that has not been sent says so, so that nobody takes it for sent."""
 _CODES: Mapping[int, tuple[str, str, bool]] = {
@@ -75,7 +79,7 @@ async def _on(link: Link, pinned: Pinned, args: Mapping[str, JSON], ctx: ToolCon
     if not pinned.reads:
         asked["_meta"] = {KEY: ctx.idempotency_key}
     try:
-        result = await peer.request("tools/call", asked, ctx.progress)
+        result = await peer.request("tools/call", asked, _paced(ctx.progress))
     except Answered as error:
         raise _refusal(pinned, error, link) from None
     if result.get("isError") is True:
@@ -120,6 +124,19 @@ async def _checked(link: Link, pinned: Pinned, until: float) -> None:
             "here. Look at it (surestep tools show) and start again to use it",
         )
     raise ToolFailure("NOT_FOUND", f"{pinned.tool} is gone: its server lists it no more")
+
+
+def _paced(progress: Progress) -> Progress:
+    """Tells no more often than a person can see, however fast the server counts."""
+    told = -math.inf
+
+    def tell(fraction: float | None, words: str) -> None:
+        nonlocal told
+        if (now := time.monotonic()) - told >= PACE_S:
+            told = now
+            progress(fraction, words)
+
+    return tell
 
 
 def _refusal(pinned: Pinned, error: Answered, link: Link) -> ToolFailure:

@@ -76,12 +76,12 @@ async def _filed(block: Mapping[str, Any], ctx: ToolContext) -> JSON:
         raise BadOutput("OUTPUT_INVALID", "the tool's result holds a file that is no base64") from None
     said = holder.get("mimeType")
     mime = said if isinstance(said, str) else "application/octet-stream"
-    name = f"{ctx.step_id}-{sha256(body).hexdigest()[:12]}{mimetypes.guess_extension(mime) or '.bin'}"
-    path = await asyncio.to_thread(_write, ctx, name, body)
+    path = await asyncio.to_thread(_write, ctx, mime, body)
     return {"path": path, "mime_type": mime, "bytes": len(body)}
 
 
-def _write(ctx: ToolContext, name: str, body: bytes) -> str:
+def _write(ctx: ToolContext, mime: str, body: bytes) -> str:
+    name = f"{ctx.step_id}-{sha256(body).hexdigest()[:12]}{mimetypes.guess_extension(mime) or '.bin'}"
     path = ctx.files.writable("".join(c if c.isalnum() or c in "._-" else "_" for c in name))
     path.write_bytes(body)
     return str(path)

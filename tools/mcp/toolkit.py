@@ -76,12 +76,15 @@ class McpToolkit(OutsideToolkit):
                 f"the toolkit {self.name!r} is an MCP server's, and what speaks to one is not installed: "
                 "install Surestep with its extra `mcp` (pip install 'surestep[mcp]')"
             )
-        import logging
         import ssl
 
-        import tools.mcp.calling  # noqa: F401  # for what importing it loads
+        import jsonschema  # noqa: F401  # for what importing it loads: it reads files, which no event loop may wait for
+        import referencing.jsonschema  # noqa: F401  # the same
 
-        logging.getLogger("mcp").addHandler(logging.NullHandler())  # a server's faults are told by us, once
+        import tools.mcp.calling  # noqa: F401  # the same
+        from tools.mcp.logs import keep_quiet
+
+        keep_quiet(self.server.secrets)
         if (self.server.url or "").startswith("https:"):
             self._verify = ssl.create_default_context()
         else:
@@ -186,6 +189,8 @@ class McpToolkit(OutsideToolkit):
     def _unusable(tool: Tool) -> str | None:
         if CONTEXT in tool.arguments.names:
             return f"it has an argument {CONTEXT!r}"
+        if endless := [said for _, said in tool.arguments.problems({}, ()) if said.startswith("cannot be checked")]:
+            return f"its arguments {endless[0]}"
         if isinstance(tool.result, SchemaResult) and (fault := tool.result.fault()):
             return f"its outputSchema cannot be used: {fault}"
         return None

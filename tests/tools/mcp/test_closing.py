@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.calls import code_of, context, ports
-from tests.tools.mcp.conftest import READS, Served, eventually, listed
+from tests.tools.mcp.conftest import READS, Served, eventually, free_port, listed
 from tools.call import call
 from tools.mcp import mcp_toolkit
 from tools.outside import held
@@ -109,9 +109,9 @@ async def test_the_first_call_blocks_no_event_loop(raw: Served, tmp_path: Path) 
 
     raw.script(tools=[listed("look")])
     kit = raw.kit(every=READS)
-    registry = Registry.of(kit)
     ctx, using = context(tmp_path), ports()
     with blockbuster_ctx("tools"):
+        registry = await asyncio.to_thread(Registry.of, kit)
         async with held([kit]):
             outcome = await call(registry["shop_look"], {}, ctx, using)
     assert code_of(outcome) == "OK"
@@ -129,6 +129,16 @@ async def test_the_first_call_over_http_blocks_no_event_loop(raw_http: Served, t
         async with held([kit]):
             outcome = await call(registry["shop_look"], {}, ctx, using)
     assert code_of(outcome) == "OK"
+
+
+def test_logs_hold_no_secret(caplog: pytest.LogCaptureFixture) -> None:
+    """httpx logs every URL at INFO: what is secret in one is left out, for whoever has logging set up."""
+    url = f"http://127.0.0.1:{free_port()}/mcp?key=topsecret"
+    with caplog.at_level(logging.DEBUG):
+        assert list(Registry.of(mcp_toolkit("shop", url=url, start_timeout_s=2))) == []
+        logging.getLogger("httpx").info("HTTP Request: %s %s", "POST", url)
+    assert "HTTP Request: POST http://127.0.0.1" in caplog.text
+    assert "topsecret" not in caplog.text
 
 
 def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
