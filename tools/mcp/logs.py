@@ -13,7 +13,7 @@ def keep_quiet(secrets: Iterable[str]) -> None:
     """A server's faults are told by us, once: without logging set up, nothing reaches the terminal. With it, these
     texts are left out."""
     mcp = logging.getLogger("mcp")
-    if not any(isinstance(handler, logging.NullHandler) for handler in mcp.handlers):
+    if not any(isinstance(each, logging.NullHandler) for each in mcp.handlers):
         mcp.addHandler(logging.NullHandler())
     if scrubbing := _Scrubbing(secrets):
         for name in _LOGGERS:

@@ -188,7 +188,7 @@ async def test_the_deadline_reaches_the_server(shop: Served, tmp_path: Path) -> 
         assert time.monotonic() - began < 1.0
         assert code_of(outcome) == "TIMEOUT"
         assert code_of(await called(registry, "shop_price", folder=tmp_path, item="milk")) == "OK"
-    assert eventually(lambda: "slow cancelled" in shop.calls())
+        assert await asyncio.to_thread(eventually, lambda: "slow cancelled" in shop.calls())
     assert len(shop.pids()) == 2  # one for the list, one for all calls
 
 
