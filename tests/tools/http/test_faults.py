@@ -16,7 +16,7 @@ from pytest_httpserver import HTTPServer
 from plans.errors import PlanRejected
 from tests.nodes.model_server import ScriptedModel
 from tests.running import plan, running, step
-from tests.tools.calls import code_of
+from tests.tools.calls import code_of, context
 from tests.tools.http.flaky import (
     ADDRESS,
     CUT_BEFORE_HEADERS,
@@ -36,7 +36,8 @@ from tests.tools.http.flaky import (
 from tests.tools.http.reaching import Waits, calling, http_tool
 from tools.breaker import BreakerState
 from tools.http import http_toolkit
-from tools.registry import Toolkit
+from tools.openapi import openapi_toolkit
+from tools.registry import Registry, Toolkit
 from tools.tool import Tool
 
 GOOD = says('{"ok": true}')
@@ -104,6 +105,18 @@ async def test_a_deadline_holds_whatever_the_server_does(server: FlakyServer, fa
     assert 0.29 < time.monotonic() - began < 3  # generous: the machine may be busy
 
 
+async def test_a_tool_keeps_its_deadline_by_itself(server: FlakyServer) -> None:
+    """Handed an instant, it ends there without the chain around it: `http`, and an operation of a document."""
+    document = {"openapi": "3.1.0", "paths": {"/x": {"get": {}}}}
+    url = server.on("/x", trickle(9))
+    kit = openapi_toolkit("s", document, base_url=server.url(""), private_hosts=[f"{HOST}={ADDRESS}"])
+    for tool, args in ((http_tool(server), {"url": url}), (Registry.of(kit)["get_x"], {})):
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            await tool.invoke(args, context(deadline=began + 0.3))
+        assert time.monotonic() - began < 3
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [late(9, GOOD), slow_headers(9), trickle(9)], ids=["late", "headers", "body"])
 async def test_a_deadline_holds_within_fifty_milliseconds(server: FlakyServer, fault: Script) -> None:
@@ -149,7 +162,7 @@ async def test_a_cancelled_call_lets_go_of_its_connection(server: FlakyServer) -
 
 async def test_the_breaker_leaves_a_broken_server_alone(server: FlakyServer) -> None:
     """After three failures in a row nobody calls it for a while; refusals of the guard do not count."""
-    from tests.tools.calls import context, ports
+    from tests.tools.calls import ports
     from tools.call import call
 
     tool, shared = http_tool(server), ports(Waits().clock)
