@@ -49,10 +49,9 @@ async def use_cache(call: Call, proceed: Proceed) -> Outcome:
     if call.spec.effect != "read":
         return await proceed(call)
     ttl_s, keep_s = call.spec.cache_ttl_s, longest_kept_s(call.spec.fallbacks)
-    key = key_of(call)
     if ttl_s is not None:
-        return await _shared(call, proceed, key, ttl_s, max(ttl_s, keep_s))
-    return await _made(call, proceed, key, keep_s) if keep_s else await proceed(call)
+        return await _shared(call, proceed, key_of(call), ttl_s, max(ttl_s, keep_s))
+    return await _made(call, proceed, key_of(call), keep_s) if keep_s else await proceed(call)
 
 
 async def kept_result(
