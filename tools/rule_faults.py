@@ -3,12 +3,12 @@ a check cannot judge."""
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from plans.expressions import InvalidExpression, names_read
+from plans.wording import nearest
 from tools.named_rules import Amount, Condition, NamedRule, OneOf
 from tools.problems import kind_of
 from tools.tool import Tool
@@ -129,7 +129,7 @@ def _kinds(forms: Sequence[Mapping[str, Any]]) -> frozenset[str] | None:
 
 
 def _meant(name: str, known: frozenset[str]) -> str:
-    close = difflib.get_close_matches(name, sorted(known), n=1)
+    close = nearest(name, sorted(known))
     if close:
-        return f"did you mean {close[0]!r}?"
+        return f"did you mean {close!r}?"
     return f"there is {', '.join(sorted(known)) or 'nothing'}"

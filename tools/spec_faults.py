@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from plans.wording import nearest
 from tools.named_rules import CHECKS
 from tools.problems import kind_of
 from tools.spec import ToolSpec
@@ -89,8 +89,8 @@ def _check_of(model: type[BaseModel]) -> Any:
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(dict.fromkeys(known))}"
+    close = nearest(name, known)
+    return f"did you mean {close!r}?" if close else f"known: {', '.join(dict.fromkeys(known))}"
 
 
 def _shown(given: Any) -> str:
