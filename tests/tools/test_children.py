@@ -106,8 +106,9 @@ async def test_a_child_that_nobody_needs_ends(pool: ChildPool) -> None:
     assert pool.idle == 0
 
 
-async def test_an_idle_child_holds_on_to_nothing_of_its_last_call() -> None:
+async def test_an_idle_child_holds_on_to_nothing_of_its_last_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a call was given and gave is free when its caller lets go of it, though the child is kept."""
+    monkeypatch.setattr(children, "CHILDREN", ChildPool(1, idle_s=15.0))
     heard = Listener()
     gone = weakref.ref(heard)
     assert await apart(apart_kit.pid).invoke({}, replace(context(), progress=heard.hear)) > 0
