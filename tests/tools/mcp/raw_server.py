@@ -58,6 +58,8 @@ def called(request: dict[str, Any]) -> None:
     if "kill_once" in answer and not (FOLDER / "killed").exists():
         (FOLDER / "killed").touch()
         os.kill(os.getpid(), signal.SIGKILL)
+    if "environment" in answer:
+        answer = {"result": {"content": [{"type": "text", "text": json.dumps(dict(os.environ))}]}}
     if "kill_once" in answer:
         answer = {"result": {"content": [{"type": "text", "text": "ok"}]}}
     if "result" in answer or "error" in answer:

@@ -54,13 +54,9 @@ async def send(to: str, context: Context[Any, Any, Any]) -> dict[str, str]:
 async def slow(seconds: float, context: Context[Any, Any, Any]) -> str:
     """Take so long, and tell how far it is."""
     note("slow begins")
-    try:
-        for tenth in range(round(seconds * 10)):
-            await context.report_progress(tenth, seconds * 10, f"part {tenth}")
-            await asyncio.sleep(0.1)
-    except asyncio.CancelledError:
-        note("slow cancelled")
-        raise
+    for tenth in range(round(seconds * 10)):
+        await context.report_progress(tenth, seconds * 10, f"part {tenth}")
+        await asyncio.sleep(0.1)
     return "done"
 
 
@@ -70,28 +66,12 @@ def text(value: str) -> str:
     return value
 
 
-@server.tool()
-def broken(why: str) -> str:
-    """Never works."""
-    raise ValueError(why)
-
-
 @server.tool(structured_output=False)
 def picture() -> Image:
     """A picture of one byte."""
     return Image(data=b"P", format="png")
 
 
-@server.tool()
-def surroundings() -> dict[str, str]:
-    """The environment of this process."""
-    sys.stderr.write(f"seen on stderr {os.environ.get('TOKEN')}\n")
-    sys.stderr.flush()
-    return dict(os.environ)
-
-
 if __name__ == "__main__":
     (FOLDER / "pids.txt").open("a").write(f"{os.getpid()}\n")
-    if changed := (FOLDER / "description.txt").read_text() if (FOLDER / "description.txt").exists() else "":
-        server._tool_manager._tools["price"].description = changed
     server.run("stdio" if PORT == "stdio" else "streamable-http")

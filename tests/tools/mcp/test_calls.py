@@ -29,7 +29,8 @@ async def called(registry: Registry, tool: str, *, folder: Path, **args: Any) ->
 
 
 async def test_results_and_arguments_of_a_server_of_the_sdk(shop: Served, tmp_path: Path) -> None:
-    """Structured content is the result, a text a text, an image a file of the run; wrong arguments never reach it."""
+    """Structured content is the result, a text a text, an image a file of the run, progress a share and words; wrong
+    arguments never reach it."""
     kit = shop.kit(every=READS)
     registry = Registry.of(kit)
     async with held([kit]):
@@ -40,13 +41,17 @@ async def test_results_and_arguments_of_a_server_of_the_sdk(shop: Served, tmp_pa
         picture = await called(registry, "shop_picture", folder=tmp_path)
         assert isinstance(picture, Success)
         (file,) = picture.value["files"]
+        told: list[tuple[float | None, str]] = []
+        ctx = replace(context(tmp_path), progress=lambda fraction, words: told.append((fraction, words)))
+        assert code_of(await call(registry["shop_slow"], {"seconds": 0.3}, ctx, ports())) == "OK"
         wrong = await called(registry, "shop_price", folder=tmp_path, itm="tea")
+    assert told == [(0.0, "part 0"), (pytest.approx(1 / 3), "part 1"), (pytest.approx(2 / 3), "part 2")]
     assert Path(file["path"]).parent == tmp_path
     assert (Path(file["path"]).suffix, file["mime_type"], file["bytes"]) == (".png", "image/png", 1)
     assert isinstance(wrong, CallFailure)
     assert wrong.failure.code == "INVALID_ARGS"
     assert "did you mean 'item'?" in wrong.failure.message
-    assert shop.calls() == ["price tea"]
+    assert shop.calls() == ["price tea", "slow begins"]
 
 
 class _any(float):  # noqa: N801 (stands for a value)
@@ -167,54 +172,48 @@ async def test_mixed_content_is_text_files_and_links(raw: Served, tmp_path: Path
     assert Path(outcome.value["files"][0]["path"]).parent == tmp_path
 
 
-async def test_an_effect_is_handed_its_key(shop: Served, tmp_path: Path) -> None:
+async def test_an_effect_is_handed_its_key(raw: Served, tmp_path: Path) -> None:
     """In `_meta`, the one that stays the same when the call is repeated; a read has none."""
-    kit = shop.kit(tools={"send": {"effect": "idempotent", "risk": "low"}})
+    raw.script(tools=[listed("act"), listed("look")])
+    kit = raw.kit(tools={"act": {"effect": "idempotent", "risk": "low"}, "look": READS})
     registry = Registry.of(kit)
     async with held([kit]):
-        for _ in range(2):
-            assert code_of(await called(registry, "shop_send", folder=tmp_path, to="ann")) == "OK"
-    assert shop.calls() == ["send ann key-1"] * 2
+        for tool in ("shop_act", "shop_look", "shop_act"):
+            assert code_of(await called(registry, tool, folder=tmp_path)) == "OK"
+    assert [line for line in raw.calls() if line[0] != "{"] == ["act {} key-1", "look {}", "act {} key-1"]
 
 
-async def test_the_deadline_reaches_the_server(shop: Served, tmp_path: Path) -> None:
+async def test_the_deadline_reaches_the_server(raw: Served, tmp_path: Path) -> None:
     """At the deadline the call ends, the server is told to stop, and the connection serves the next call."""
-    kit = shop.kit(every={**READS, "retry": {"max_attempts": 1}}, tools={"slow": {"timeout_s": 0.5}})
+    raw.script(tools=[listed("slow"), listed("look")], answers={"slow": {}})
+    kit = raw.kit(every={**READS, "retry": {"max_attempts": 1}}, tools={"slow": {"timeout_s": 0.5}})
     registry = Registry.of(kit)
     async with held([kit]):
-        assert code_of(await called(registry, "shop_price", folder=tmp_path, item="tea")) == "OK"
+        assert code_of(await called(registry, "shop_look", folder=tmp_path)) == "OK"
         began = time.monotonic()
-        outcome = await called(registry, "shop_slow", folder=tmp_path, seconds=20)
+        outcome = await called(registry, "shop_slow", folder=tmp_path)
         assert time.monotonic() - began < 1.0
         assert code_of(outcome) == "TIMEOUT"
-        assert code_of(await called(registry, "shop_price", folder=tmp_path, item="milk")) == "OK"
-        assert await asyncio.to_thread(eventually, lambda: "slow cancelled" in shop.calls())
-    assert len(shop.pids()) == 2  # one for the list, one for all calls
+        assert code_of(await called(registry, "shop_look", folder=tmp_path)) == "OK"
+        told = '{"method": "notifications/cancelled", "params": {"requestId": 3}}'
+        assert await asyncio.to_thread(eventually, lambda: told in raw.calls())
+    assert len(raw.pids()) == 2  # one for the list, one for all calls
 
 
-async def test_progress_is_told(shop: Served, tmp_path: Path) -> None:
-    """As a share and the server's words."""
-    told: list[tuple[float | None, str]] = []
-    kit = shop.kit(every=READS)
-    registry = Registry.of(kit)
-    async with held([kit]):
-        ctx = replace(context(tmp_path), progress=lambda fraction, words: told.append((fraction, words)))
-        assert code_of(await call(registry["shop_slow"], {"seconds": 0.3}, ctx, ports())) == "OK"
-    assert told == [(0.0, "part 0"), (pytest.approx(1 / 3), "part 1"), (pytest.approx(2 / 3), "part 2")]
-
-
-async def test_a_child_sees_nothing_of_ours(shop: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_child_sees_nothing_of_ours(raw: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys and URLs of this process are not passed on; what configuration gives is."""
     for name in ("OPENAI_API_KEY", "SURESTEP_DATABASE_URL", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "topsecret")
-    kit = shop.kit(every=READS, env={"TOKEN": "given"})
+    raw.script(tools=[listed("look")], answers={"look": {"environment": True}})
+    kit = raw.kit(every=READS, env={"TOKEN": "given"})
     registry = Registry.of(kit)
     async with held([kit]):
-        outcome = await called(registry, "shop_surroundings", folder=tmp_path)
+        outcome = await called(registry, "shop_look", folder=tmp_path)
     assert isinstance(outcome, Success)
-    assert outcome.value["TOKEN"] == "given"
-    assert set(outcome.value) - {"TOKEN", "LC_CTYPE"} <= {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
-    assert "topsecret" not in json.dumps(outcome.value)
+    seen = json.loads(outcome.value)
+    assert seen["TOKEN"] == "given"
+    assert set(seen) - {"TOKEN", "LC_CTYPE"} <= {"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"}
+    assert "topsecret" not in outcome.value
     assert os.environ["OPENAI_API_KEY"] == "topsecret"
 
 

@@ -64,7 +64,7 @@ def test_event_loops_one_after_the_other(raw: Served, tmp_path: Path, caplog: py
 
 async def test_a_cancelled_program_leaves_no_child(raw: Served, tmp_path: Path) -> None:
     """Cancelled in the middle of a call, as by a Ctrl-C: closing still comes to its end."""
-    raw.script(tools=[listed("look")], answers={"look": {}}, linger=60)
+    raw.script(tools=[listed("look")], answers={"look": {}})
     kit = raw.kit(every={**READS, "timeout_s": 60})
     registry = Registry.of(kit)
 

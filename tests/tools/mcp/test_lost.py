@@ -80,8 +80,11 @@ async def test_a_server_killed_between_calls_is_not_noticed_by_the_next(
     assert [line for line in raw.calls() if line[0] != "{"] == ["look {}", "act {} key-1"]
 
 
-async def test_a_stopped_server_is_asked_before_an_effect_is_sent(raw: Served, tmp_path: Path) -> None:
+async def test_a_stopped_server_is_asked_before_an_effect_is_sent(
+    raw: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One that hangs gets no irreversible call: it would not be known whether it acts when it goes on."""
+    monkeypatch.setattr("tools.mcp.link.PING_S", 0.5)
     raw.script(tools=[listed("act"), listed("look")])
     kit = raw.kit(tools={"look": READS, "act": {"timeout_s": 20}}, start_timeout_s=1)
     registry = Registry.of(kit)
@@ -89,7 +92,6 @@ async def test_a_stopped_server_is_asked_before_an_effect_is_sent(raw: Served, t
         assert code_of(await called(registry, "shop_look", tmp_path)) == "OK"
         stopped = raw.pids()[-1]
         os.kill(stopped, signal.SIGSTOP)
-        await asyncio.sleep(1.1)
         outcome = await called(registry, "shop_act", tmp_path)
         os.kill(stopped, signal.SIGCONT)
     assert code_of(outcome) == "OK"
