@@ -13,12 +13,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from checkpoints import tool_slots
 from checkpoints.database import Database, open_database
+from checkpoints.queries import QUERIES
 from checkpoints.tool_slots import PostgresSlots
 from checkpoints.workers import name_of_worker, present
 from plans.sharing import SlotLimits
@@ -245,6 +247,40 @@ async def test_a_question_whose_answer_was_lost_is_asked_again_without_a_second_
     assert (await slots.take("a", "look", limits, 60)).granted
     (starts,) = await database.fetch("SELECT count(*) AS n FROM surestep.tool_starts")
     assert starts["n"] == 1
+
+
+async def test_two_workers_that_ask_at_the_same_moment_do_not_both_get_the_last_slot(
+    database: Database, database_url: str
+) -> None:
+    """Who asks while another's question is not yet committed waits for it, and sees what it has taken."""
+    slots = PostgresSlots(database, "w")
+    given = {"slot": "a", "tool": "look", "worker": "v", "hold_s": 60, "waiting_s": 3, **ONE._asdict()}
+    async with await psycopg.AsyncConnection.connect(database_url) as other:
+        await other.execute(QUERIES["lock_tool_slots"], {"tool": "look"})
+        await other.execute(QUERIES["take_slot"], given)
+        asking = asyncio.create_task(slots.take("b", "look", ONE, 60))
+        await asyncio.sleep(0.3)
+        assert not asking.done()
+        await other.commit()
+        assert not (await asking).granted
+
+
+async def test_who_is_cancelled_while_it_asks_leaves_no_slot_behind(
+    database: Database, database_url: str, workers: list[Ports]
+) -> None:
+    """The question may still be on its way: what it takes is given back when that is known."""
+    work = Work(concurrency=1)
+    async with await psycopg.AsyncConnection.connect(database_url) as other:
+        await other.execute(QUERIES["lock_tool_slots"], {"tool": "look"})
+        asking = asyncio.create_task(work.call(workers[0]))
+        await asyncio.sleep(0.3)
+        asking.cancel()
+        await asyncio.wait({asking})
+        assert asking.cancelled()
+        await asyncio.sleep(0.3)  # its place is given back, before it was taken
+        await other.commit()
+    assert await none_left(database)
+    assert code_of(await work.call(workers[1], 2)) == "OK"
 
 
 async def test_who_came_first_is_first_and_who_stopped_asking_is_not_waited_for(
