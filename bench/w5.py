@@ -12,7 +12,9 @@ from bench.figures import Line, Series
 from bench.server import Server
 from checkpoints.breaker_windows import BreakerWindows
 from checkpoints.database import open_database
+from checkpoints.failed_calls import PostgresFailures
 from checkpoints.tool_settings import PostgresSettings
+from checkpoints.tool_slots import PostgresSlots
 from checkpoints.tool_stores import PostgresBreakers, PostgresCache
 from plans.values import JSON
 from tools.breaker import break_circuit
@@ -20,6 +22,7 @@ from tools.cache import use_cache
 from tools.call import call
 from tools.context import ToolContext
 from tools.deadline import hold_deadline
+from tools.fingerprints import refuse_repetition
 from tools.limiter import limit
 from tools.local import local_ports
 from tools.outcome import Call, Layer, Outcome, Success
@@ -43,10 +46,17 @@ def measure(server: Server, rounds: int, sizes: Sequence[int] = CALLS, others: S
 
 
 async def _measure(server: Server, rounds: int, calls: int, others: Sequence[str]) -> list[Line]:
-    async with open_database(server.database(), server.folder) as database:
+    async with open_database(server.database(), server.folder) as database, PostgresSlots(database, "bench") as slots:
         breakers = BreakerWindows(PostgresBreakers(database, monotonic=time.monotonic), monotonic=time.monotonic)
         settings = PostgresSettings(database, monotonic=time.monotonic)
-        shared = replace(local_ports(), breakers=breakers, settings=settings, cache=PostgresCache(database))
+        shared = replace(
+            local_ports(),
+            breakers=breakers,
+            settings=settings,
+            cache=PostgresCache(database),
+            failures=PostgresFailures(database, monotonic=time.monotonic),
+            slots=slots,
+        )
         bench = _Bench(server.folder, local_ports(), shared)
         cases = bench.cases | {name: once for name, once in _others().items() if name in others}
         found: dict[str, list[float]] = {name: [] for name in cases}
@@ -83,6 +93,7 @@ class _Bench:
             concurrency=8,
             rate_limit={"calls": 1_000_000, "per_s": 1.0},
         )
+        everywhere = kit.add(look_up, name="everywhere", effect="read", concurrency=8, limit_scope="workers")
         kept = kit.add(look_up, name="kept", effect="read", cache_ttl_s=3_600.0)
         threaded = kit.add(
             lambda number: number, name="threaded", description="Look up.", args_schema=_NUMBER, effect="read"
@@ -99,6 +110,8 @@ class _Bench:
             "cache miss": self._alone(use_cache, kept, local),
             "cache hit, shared": self._alone(use_cache, kept, shared, same=True),
             "breaker, shared": self._alone(break_circuit, safe, shared),
+            "repetition, shared": self._alone(refuse_repetition, safe, shared),
+            "limit, shared": self._alone(limit, everywhere, shared),
         }
 
     def _whole(self, tool: Tool, ports: Ports) -> Once:
@@ -112,7 +125,9 @@ class _Bench:
         return lambda number: layer(Call(tool, tool.spec, {"number": 0 if same else number}, self._ctx, ports), answer)
 
 
-_LAYERS: tuple[Layer, ...] = (check_permission, check_rules, retry_transport, break_circuit, limit, hold_deadline)
+_LAYERS: tuple[Layer, ...] = (
+    check_permission, check_rules, refuse_repetition, retry_transport, break_circuit, limit, hold_deadline,
+)  # fmt: skip
 _NUMBER: Mapping[str, JSON] = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
 
 
@@ -167,6 +182,8 @@ def _lines(found: Mapping[str, Series], others: Sequence[str]) -> list[Line]:
         Line("W5", "the same, of a sync function in a thread", told("thread")),
         *(Line("W5", f"layer alone: {layer.__name__}", told(layer.__name__)) for layer in _LAYERS),
         Line("W5", "layer alone: break_circuit, breakers in PostgreSQL", told("breaker, shared")),
+        Line("W5", "layer alone: refuse_repetition, failures in PostgreSQL", told("repetition, shared")),
+        Line("W5", "layer alone: limit, over all workers", told("limit, shared")),
         Line("W5", "layer alone: use_cache, a hit", told("cache hit")),
         Line("W5", "layer alone: use_cache, a miss that is then kept", told("cache miss")),
         Line("W5", "layer alone: use_cache, a hit in PostgreSQL", told("cache hit, shared")),

@@ -21,15 +21,16 @@ async def refuse_repetition(call: Call, proceed: Proceed) -> Outcome:
     if failures is None or policy is None:
         return await proceed(call)
     known = await failures.known()
-    if known and (before := known.get(key_of(call))) is not None:
+    key = key_of(call) if known else ""
+    if (before := known.get(key)) is not None:
         least = max(policy.failures, call.tries)
         wait = wait_s(before, least, policy, call.ports.clock.monotonic())
         if wait > 0:
             return refused(call, "REPEATED_FAILURE", _said(call, before, least, wait), delay_s=wait)
     outcome = await proceed(call)
     if counts(outcome):
-        await failures.note(key_of(call), call.tool.name, outcome.failure.code, policy.within_s)
-    elif known and isinstance(outcome, Success) and (key := key_of(call)) in known:
+        await failures.note(key or key_of(call), call.tool.name, outcome.failure.code, policy.within_s)
+    elif known and isinstance(outcome, Success) and (key := key or key_of(call)) in known:
         await failures.clear(key)
     return outcome
 
