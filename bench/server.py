@@ -21,6 +21,8 @@ from plans.errors import ConfigurationError
 DURABLE = ("fsync", "synchronous_commit", "full_page_writes")
 """Settings that must be on: without them a commit is a promise and nothing more."""
 
+_numbers = itertools.count(1)
+
 
 class Server:
     """The server of one bench, and the folder it lives in."""
@@ -28,11 +30,10 @@ class Server:
     def __init__(self, url: str, folder: Path) -> None:
         self.url = url
         self.folder = folder
-        self._numbers = itertools.count(1)
 
     def database(self) -> str:
         """URL of a new empty database."""
-        name = f"bench_{next(self._numbers)}"
+        name = f"bench_{next(_numbers)}"
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
         return self.url.replace("/postgres?", f"/{name}?", 1)
