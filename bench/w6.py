@@ -1,4 +1,4 @@
-"""W6: a plan of a thousand steps as text, to every fault of it. How long does its author wait?"""
+"""W6: a plan of a thousand steps as text, to every fault of it. How much of the processor's time does that take?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def get_order(order_id: str, lines: list[str] | None = None) -> dict[str, Any]:
 
 def measure(_: Server, rounds: int, sizes: Sequence[int] = STEPS, others: Sequence[str] = ()) -> list[Line]:
     """A right plan, and one in which every step is wrong; `sizes` are numbers of steps, the largest counts. The others
-    have nothing like it."""
+    have nothing like it. Nothing is waited for in it, so that the processor's own time is what its author waits."""
     del others
     size = max(sizes)
     right = Series.of(_judged_ms(_plan(size, "get_order", "order_id"), lambda found: not found, rounds))
@@ -67,9 +67,9 @@ def _plan(size: int, tool: str, argument: str) -> str:
 def _judged_ms(text: str, as_expected: Callable[[Sequence[object]], bool], rounds: int) -> list[float]:
     found = []
     for _ in range(rounds * TIMES):
-        began = time.perf_counter()
+        began = time.process_time()
         faults = errors_among(lint_reading(read_plan(text), shop.tools, limits=Limits(max_steps=100_000)))
-        found.append((time.perf_counter() - began) * 1_000)
+        found.append((time.process_time() - began) * 1_000)
         if not as_expected(faults):
             raise RuntimeError(f"the plan was judged otherwise than it should be: {faults[:3]}")
     return found

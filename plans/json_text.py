@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 from typing import NoReturn
 
 from plans.faults import FaultCode
-from plans.values import JSON, MAX_DEPTH, Path
+from plans.values import JSON, Path, too_deep
 
 BEYOND = 2**64
 """Stands for every integer too long to be worth reading; `unclean` refuses it like them."""
 
 _MAX_DIGITS = 20
-_BRACKET_OR_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +31,13 @@ class NotJSON(ValueError):
 def strict_json(text: str) -> JSON:
     """The value of a text that is JSON and nothing else. Raises NotJSON: also for a key that stands twice, NaN, and
     nesting deeper than MAX_DEPTH."""
-    if depth_of(text) > MAX_DEPTH:
-        raise NotJSON("nested too deeply")
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_int=whole_number, parse_constant=_refused)
+        value: JSON = json.loads(text, object_pairs_hook=_object, parse_int=whole_number, parse_constant=_refused)
     except (ValueError, RecursionError) as error:
         raise NotJSON(str(error)) from None
-
-
-def depth_of(text: str) -> int:
-    """How deeply brackets outside of strings are nested; counting stops past MAX_DEPTH."""
-    depth = deepest = 0
-    for token in _BRACKET_OR_STRING.finditer(text):
-        first = text[token.start()]
-        if first in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-            if deepest > MAX_DEPTH:
-                break
-        elif first in "]}":
-            depth -= 1
-    return deepest
+    if too_deep(value):
+        raise NotJSON("nested too deeply")
+    return value
 
 
 def whole_number(digits: str) -> int:

@@ -48,7 +48,7 @@ def depth_faults(scope: Scope) -> Iterator[Fault]:
     """Values nested so deeply that no other check could follow them; what was read from text never is."""
     for at in scope.placed:
         for field in ("args", "output_schema"):
-            if too_deep(getattr(at[1], field)):
+            if (value := getattr(at[1], field)) and too_deep(value):
                 yield fault("INVALID_ARGS", f"{field} is nested deeper than {MAX_DEPTH} levels", at, (field,))
 
 
@@ -89,6 +89,8 @@ def as_written(step: StepDraft) -> dict[str, JSON]:
 
 def _literal(value: JSON) -> JSON:
     if isinstance(value, str):
+        if "${" not in value:
+            return value
         parts = parse(value)
         return value if any(isinstance(part, Reference) for part in parts) else "".join(map(str, parts))
     if isinstance(value, dict):

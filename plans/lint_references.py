@@ -110,20 +110,18 @@ def _shape_of(scope: Scope, name: str) -> tuple[str, bool]:
 
 
 def _texts(value: JSON, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Texts that may hold what looks like a reference."""
     if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _texts(item, (*path, key))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*path, index))
+        if "{" in value:
+            yield path, value
+    elif isinstance(value, dict | list | tuple):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            if not isinstance(item, str) or "{" in item:
+                yield from _texts(item, (*path, key))
 
 
 def _almost(scope: Scope, at: Placed | None, path: Path, text: str) -> Iterator[Fault]:
     """Text that names a step as a reference would, and is none: it would go out as it stands."""
-    if "{" not in text:
-        return
     for part in parse(text.replace("$${", "")):
         found = _ALMOST.search(part) if isinstance(part, str) else None
         if found and _is_name(scope, found[1]):

@@ -132,15 +132,19 @@ def references_in(value: JSON) -> list[Reference]:
 
 def located(value: JSON, path: Path = ()) -> Iterator[tuple[Path, bool, Reference]]:
     """(where, whether it is the whole string, reference) for every reference in a value."""
+    found: list[tuple[Path, bool, Reference]] = []
+    _collect(value, path, found)
+    return iter(found)
+
+
+def _collect(value: JSON, path: Path, found: list[tuple[Path, bool, Reference]]) -> None:
     if isinstance(value, str):
         parts = parse(value) if "${" in value else ()
-        for part in parts:
-            if isinstance(part, Reference):
-                yield path, len(parts) == 1, part
+        found.extend((path, len(parts) == 1, part) for part in parts if isinstance(part, Reference))
     elif isinstance(value, dict | list | tuple):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             if not isinstance(item, str) or "${" in item:
-                yield from located(item, (*path, key))
+                _collect(item, (*path, key), found)
 
 
 def resolve(value: JSON, lookup: Lookup) -> JSON:

@@ -190,8 +190,9 @@ def only(mode: Mode, status: int, message: str) -> Answer:
     return respond
 
 
-@pytest.mark.parametrize("status", [400, 422, 501])
-@pytest.mark.parametrize("message", ["unknown field", "'response_format' is not supported", "tool_choice: no"])
+@pytest.mark.parametrize(
+    ("status", "message"), [(400, "unknown field"), (422, "'response_format' is not supported"), (501, "tools: no")]
+)
 @pytest.mark.parametrize("mode", MODES)
 async def test_an_endpoint_is_probed_once(endpoint: ScriptedModel, mode: Mode, status: int, message: str) -> None:
     """Whatever words it refuses a mode with: the next looser one is asked for, which counts as requests and is known
