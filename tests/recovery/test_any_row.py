@@ -51,7 +51,7 @@ class World:
         def take(ctx: ToolContext) -> None:
             self.calls[ctx.step_id] += 1
 
-        @self.kit.tool(effect="read", breaker=LENIENT)
+        @self.kit.tool(effect="read", breaker=LENIENT, repeats=None)
         async def price(item: str, ctx: ToolContext) -> dict[str, int]:
             """There is no ball."""
             take(ctx)
@@ -59,7 +59,7 @@ class World:
                 raise ToolFailure("NOT_FOUND", "there is no ball")
             return {"price": len(item)}
 
-        @self.kit.tool(effect="read", breaker=LENIENT, retry={"max_attempts": 1}, fallbacks=["old_rate"])
+        @self.kit.tool(effect="read", breaker=LENIENT, repeats=None, retry={"max_attempts": 1}, fallbacks=["old_rate"])
         async def rate(ctx: ToolContext) -> dict[str, int]:
             """Always taken by somebody else."""
             take(ctx)
