@@ -23,6 +23,7 @@ GRACE_S = 0.25
 from inside, such as a power of large numbers."""
 MAX_SAID = 200
 """Most characters of an exception's own words in a failure's sentence."""
+MAX_LINES = 1_000_000
 _NAME = "code.py"
 _CUT = "\n(cut: more was printed)"
 
@@ -100,7 +101,7 @@ def syntax_problem(code: str, interpreter: str | None = None) -> str | None:
         try:
             session.feed_run(f"async def _code():\n pass\n{body}\n", inputs={})
         except MontySyntaxError as error:
-            return _syntax_sentence(error, lines_before=2)
+            return _syntax_sentence(error, lines_before=2, lines=code.count("\n") + 1)
         except MontyRuntimeError as error:
             return _unsupported(error, lines_before=2)
     return None
@@ -179,9 +180,10 @@ def _crashed(error: MontyCrashedError, seconds: float) -> ToolFailure:
     return ToolFailure("TOOL_ERROR", "the code took the sandbox down with it; nothing else was touched")
 
 
-def _syntax_sentence(error: MontySyntaxError, lines_before: int = 0) -> str:
+def _syntax_sentence(error: MontySyntaxError, lines_before: int = 0, lines: int = MAX_LINES) -> str:
+    """Code that ends too early is at fault in its last line, not in the one behind it."""
     frames = error.traceback()
-    line = f"line {max(1, frames[-1].line - lines_before)}: " if frames else ""
+    line = f"line {min(max(1, frames[-1].line - lines_before), lines)}: " if frames else ""
     return f"{line}{_cut(str(error))}"
 
 

@@ -139,6 +139,7 @@ async def test_code_computes_from_what_it_is_handed(code: str, result: Any) -> N
         ("raise TimeoutError('mine')", "TOOL_ERROR", "mine"),
         ("await x", "TOOL_ERROR", "not defined"),
         ("y = = 3", "INVALID_ARGS", "line 1"),
+        ("y = (3", "INVALID_ARGS", "line 1"),
         ("x = 1\ndef f(:\n  pass", "INVALID_ARGS", "line 2"),
         ("class A(list): pass", "INVALID_ARGS", "does not know class inheritance"),
         ("(" * 15_000, "INVALID_ARGS", ""),
