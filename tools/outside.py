@@ -68,8 +68,9 @@ class OutsideToolkit(Toolkit, ABC):
 
     def why_absent(self, name: str) -> str | None:
         """Why a tool that may have been one of these is not there; None: it is none of these."""
-        if name in self.left_out:
-            return f"the toolkit {self.name!r} leaves it out: {self.left_out[name]}"
+        for each in (name, name.removeprefix(self.prefix)):  # by our name, or by the one that it has elsewhere
+            if each in self.left_out:
+                return f"the toolkit {self.name!r} leaves it out: {self.left_out[each]}"
         if self.absent is not None and name.startswith(self.prefix):
             return f"the toolkit {self.name!r} has no tools now: {self.absent}"
         return None

@@ -179,21 +179,11 @@ class McpToolkit(OutsideToolkit):
         result = SchemaResult(definition.output_schema) if definition.output_schema is not None else Result()
         arguments = SchemaArguments(definition.input_schema)
         tool = Tool(spec, arguments, result, self._callee(pinned), toolkit=self.name)
-        if fault := self._unusable(tool):
-            self.left_out[name] = fault
+        if CONTEXT in arguments.names:
+            self.left_out[name] = f"it has an argument {CONTEXT!r}"
         else:
             self.tools[name] = tool
             self.remarks += [f"{name} {remark}" for remark in remarks]
-
-    @staticmethod
-    def _unusable(tool: Tool) -> str | None:
-        if CONTEXT in tool.arguments.names:
-            return f"it has an argument {CONTEXT!r}"
-        if endless := [said for _, said in tool.arguments.problems({}, ()) if said.startswith("cannot be checked")]:
-            return f"its arguments {endless[0]}"
-        if isinstance(tool.result, SchemaResult) and (fault := tool.result.fault()):
-            return f"its outputSchema cannot be used: {fault}"
-        return None
 
     def _callee(self, pinned: Pinned) -> Callee:
         async def call(**named: Any) -> Any:

@@ -92,6 +92,8 @@ def test_broken_tools_are_left_out_by_name_and_the_others_work(raw: Served) -> N
         "output": listed("output", outputSchema={"type": "object", "properties": {"a": {"type": 1}}}),
         "pattern": listed("pattern", inputSchema={"type": "object", "properties": {"a": {"pattern": "("}}}),
         "endless": listed("endless", inputSchema={"type": "object", "properties": {}, "allOf": [{"$ref": "#"}]}),
+        "id": listed("id", inputSchema={"type": "object", "properties": {}, "$id": True}),
+        "dialect": listed("dialect", outputSchema={"type": "object", "$schema": [{}]}),
         "twice": listed("good_1"),
     }
     good = [listed(f"good_{n}") for n in range(500)]
@@ -102,11 +104,13 @@ def test_broken_tools_are_left_out_by_name_and_the_others_work(raw: Served) -> N
     assert "strnig" in kit.left_out["no_type"]
     assert "refers to 'http://127.0.0.1:1/'" in kit.left_out["far_ref"]
     assert kit.left_out["good_1"] == "it is listed twice, and the first one is taken"
-    assert kit.left_out["tool 512 of its list"] == "it is no object"
-    assert "shop_output" in kit.left_out
-    assert kit.left_out["shop_endless"].endswith("refers to itself without end")
+    assert kit.left_out["tool 514 of its list"] == "it is no object"
+    assert kit.left_out["output"].startswith("its outputSchema cannot be used: it is no JSON schema: ")
+    assert kit.left_out["id"] == "its inputSchema cannot be used: reading it ends with AttributeError"
+    assert kit.left_out["endless"].endswith("refers to itself without end")
     assert "'(' is not a 'regex'" in kit.left_out["pattern"]
     assert len(kit.left_out) == len(broken) + 2
+    assert kit.why_absent("shop_huge") == f"the toolkit 'shop' leaves it out: {kit.left_out['huge']}"
     assert f"the toolkit 'shop' leaves huge out: {kit.left_out['huge']}" in kit.notices
 
 
