@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plans.decisions import Approve
-from plans.errors import ArtifactMissing
+from plans.errors import ArtifactMissing, PlanRejected
 from plans.failure import ToolFailure
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import Shop, plan, step
@@ -144,7 +144,8 @@ async def test_a_repeated_effect_asks_first(agent_on: OpenAgent) -> None:
 
 
 async def test_a_rule_of_a_tool_is_kept_before_anybody_is_asked(agent_on: OpenAgent) -> None:
-    """Arguments that break a rule fail with the rule's own words; no person is asked, and nothing is called."""
+    """Arguments that break a rule fail with the rule's own words, as soon as they are known; no person is asked, and
+    nothing is called."""
     shop = Shop()
 
     @shop.kit.tool(
@@ -156,7 +157,9 @@ async def test_a_rule_of_a_tool_is_kept_before_anybody_is_asked(agent_on: OpenAg
         return {"paid": True}
 
     agent = await agent_on([shop.kit])
-    result = await agent.run(plan=plan(step("a", "pay", args={"amount": 70})))
+    with pytest.raises(PlanRejected, match="RULE_VIOLATED: step a: pay: at most 50 at a time"):
+        await agent.run(plan=plan(step("a", "pay", args={"amount": 70})))
+    result = await agent.run(plan=plan(step("a", "pay", args={"amount": "${inputs.amount}"})), inputs={"amount": 70})
     assert (result.status, result.approvals, shop.calls["pay"]) == ("failed", (), 0)
     assert [failure.code for failure in result.failures] == ["RULE_VIOLATED"]
     assert "at most 50 at a time" in (result.answer or "")
