@@ -31,6 +31,7 @@ FIRST: Mapping[str, tuple[VerdictName, ...]] = MappingProxyType(
     {
         "BREAKER_OPEN": ("fallback", "retry", "local_replan", "global_replan"),
         "TOOL_DISABLED": ("fallback", "local_replan", "global_replan"),
+        "REPEATED_FAILURE": ("fallback", "local_replan", "global_replan"),
         "MODEL_NOT_CONFIGURED": (),
         "PLAN_INVALID": (),
     }

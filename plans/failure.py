@@ -46,7 +46,7 @@ CODES: Mapping[str, CodeRow] = MappingProxyType(
         "OUTPUT_EMPTY": _HARD,
         "TOOL_ERROR": _HARD,
         "RESOURCE_LIMIT": _HARD,
-        "REPEATED_FAILURE": _HARD,
+        "REPEATED_FAILURE": CodeRow("hard", "switch_to_alternative_tool", "fallback"),
         "MODEL_ANSWER_INVALID": _HARD,
         "MODEL_REFUSED": _HARD,
         "MODEL_NOT_CONFIGURED": CodeRow("hard", "abort_and_notify", "finish"),

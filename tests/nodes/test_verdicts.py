@@ -65,6 +65,7 @@ BY_CLASS: dict[str, list[VerdictName]] = {
 OWN: dict[str, list[VerdictName]] = {
     "BREAKER_OPEN": ["fallback", "retry", "retry", *LOCAL, *GLOBAL, "finish"],
     "TOOL_DISABLED": ["fallback", *LOCAL, *GLOBAL, "finish"],
+    "REPEATED_FAILURE": ["fallback", *LOCAL, *GLOBAL, "finish"],
     "MODEL_NOT_CONFIGURED": ["finish"],
     "PLAN_INVALID": ["finish"],
 }

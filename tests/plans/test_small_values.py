@@ -211,7 +211,9 @@ def test_the_tree_of_errors_is_the_one_that_is_drawn() -> None:
         assert each.__name__ in drawn
         assert each.__doc__
         assert each.exit_code in (1, 2, 6)
-    assert {each.exit_code for each in classes if issubclass(each, ConfigurationError | UsageError)} == {2}
+    usage = {each.exit_code: each for each in classes if issubclass(each, ConfigurationError | UsageError)}
+    assert set(usage) == {2, 6}
+    assert usage[6] is errors.ThreadBusy
 
 
 def test_a_rejected_plan_carries_its_faults() -> None:
