@@ -164,7 +164,7 @@ async def _one(told: Told, on: Ports, number: int, ask: Ask) -> None:
     told.codes[number] = code_of(await break_circuit(call, work))
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(asks=st.lists(ASKS, min_size=1, max_size=40))
 def test_a_breaker_lets_through_exactly_whom_the_rule_lets_through(asks: list[Ask]) -> None:
     """Two workers, calls that overlap and end in any order, are cancelled or never reach the tool, policies that change

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.simulation.timeline import simulated
@@ -167,6 +167,7 @@ async def test_no_time_left_means_no_waiting(seconds: float) -> None:
 FEW = st.sampled_from([1, 2, 3])
 
 
+@settings(max_examples=60)
 @given(asks=stories(FEW, st.none() | st.just(2)))
 def test_limits_that_change_are_followed_by_one_count(asks: list[Ask]) -> None:
     """Whatever calls come, fail, raise, hang on or are cancelled: none starts while as many run as the newest limit
@@ -180,6 +181,7 @@ def test_limits_that_change_are_followed_by_one_count(asks: list[Ask]) -> None:
     assert [start.running for start in after.starts[-3:]] in ([1, 2, 1], [1, 2, 2])
 
 
+@settings(max_examples=60)
 @given(asks=stories(st.just(2), st.just(3)))
 def test_no_window_holds_more_starts_than_the_rate_whatever_happens(asks: list[Ask]) -> None:
     """With calls that work, fail, raise, hang on and are cancelled: of any four starts the last comes two seconds after
@@ -190,6 +192,7 @@ def test_no_window_holds_more_starts_than_the_rate_whatever_happens(asks: list[A
     assert [start.number for start in story.starts] == sorted(start.number for start in story.starts)
 
 
+@settings(max_examples=60)
 @given(most=st.integers(1, 4), lasts=st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=4, max_size=20))
 def test_with_enough_work_the_limit_is_reached_and_never_left(most: int, lasts: list[float]) -> None:
     """No slot stands empty while somebody waits: as many run as may, and the next starts when one ends."""
