@@ -70,8 +70,11 @@ def test_changed_limits_count_from_the_next_start() -> None:
     assert let_go(paced, "t", *paced.free()) == ["b", "c"]
     paced.follow("t", tool_of(lambda: 1, name="t").spec)
     assert paced.free() == ["d"]
-    paced.holds("e", "t")
+    paced.follow("t", tool_of(lambda: 1, name="t", concurrency=1).spec)
+    assert paced.holds("e", "t")
     paced.forget()
+    for unit in "abc":
+        paced.ended(unit)
     assert (paced.free(), paced.is_holding) == ([], False)
 
 

@@ -162,7 +162,8 @@ def test_whatever_fails_and_however_it_is_planned_again_the_bound_holds(setup: S
     count, status = counted(setup, codes)
     assert status in ("failed", "paused")  # a person is asked about what may have happened
     assert 1 <= len(count.made) <= setup.most
-    if setup.repeats:
+    all_known = LOST not in codes or setup.effect in ("read", "transactional")
+    if setup.repeats and all_known:  # an unknown outcome is no failure
         each = max(count.made.count(made) for made in count.made)
         assert each <= max(3, setup.attempts) * setup.transport
 
