@@ -20,7 +20,7 @@ OF_CLASS = {
     "limit": "LIMIT_STEPS LIMIT_ATTEMPTS LIMIT_REPLANS LIMIT_TIME LIMIT_TOKENS LIMIT_COST NO_PROGRESS",
 }
 FIRST_VERDICTS = {
-    "hard": {"local_replan", "finish"},
+    "hard": {"local_replan", "fallback", "finish"},
     "soft": {"retry", "fallback"},
     "semantic": {"global_replan"},
     "unknown": {"ask"},
