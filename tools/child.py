@@ -30,37 +30,50 @@ def main() -> None:
     line = Connection(number)
     while True:
         try:
-            path, errand = pickle.loads(line.recv_bytes())  # noqa: S301 (from our own parent)
+            errand = pickle.loads(line.recv_bytes())  # noqa: S301 (from our own parent)
         except (EOFError, OSError):
             return
-        sys.path[:] = path
+        errand.around.enter()
         _Served(line).serve(errand)
 
 
 class _Served:
-    """One call. What its threads say after its end is heard by nobody."""
+    """One call. What its threads say after its end is heard by nobody, and so is whatever a fork of it says: a fork
+    that comes back from the function ends here, and takes no further call."""
 
     def __init__(self, line: Connection) -> None:
+        self._own = os.getpid()
         self._line = line
         self._lock = threading.Lock()
         self._over = False
 
     def serve(self, errand: Errand) -> None:
         """Make the call and tell its end."""
-        body = b""
-        with catching() as caught:
-            call = errand.call(self._progress)
-            self._say("begun", None)
-            body = _packed(_awaited(call()))
+        body, begun = b"", False
+        try:
+            with catching() as caught:
+                call = errand.call(self._progress)
+                self._say("begun", None)
+                begun = True
+                body = _packed(_awaited(call()))
+        finally:
+            with catching():  # a tool may have closed them
+                sys.stdout.flush()
+                sys.stderr.flush()
+            if os.getpid() != self._own:
+                os._exit(0)
         if caught.error is None:
             self._end("returned", body)
         else:
-            self._end("failed", told_of(caught.error, time.time()))
+            told = told_of(caught.error, time.time())
+            self._end("failed", told if begun else told._replace(meaning=told.meaning._replace(certain=True)))
 
     def _progress(self, fraction: float | None, message: str) -> None:
         self._say("progress", (fraction, message))
 
     def _say(self, kind: str, said: Any) -> None:
+        if os.getpid() != self._own:
+            return
         with self._lock:
             if not self._over:
                 self._line.send_bytes(pickle.dumps((kind, said)))

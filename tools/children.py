@@ -24,7 +24,7 @@ from plans.failure import ToolFailure
 from tools.classify import Meaning
 from tools.context import Progress
 from tools.delivery import Ended, deliver, on_loop
-from tools.errand import Errand, search_path
+from tools.errand import Errand, Surroundings
 from tools.normalise import Told, ToldApart, catching
 from tools.output import BadOutput
 
@@ -89,7 +89,7 @@ class Child:
         number = theirs.fileno()
         # What a tool prints goes where errors go: our stdout belongs to whoever reads our answer.
         return subprocess.Popen(  # noqa: S603 (a program of our own)
-            [sys.executable, "-P", "-c", _PROGRAM, json.dumps(search_path()), str(number)],
+            [sys.executable, "-P", "-c", _PROGRAM, json.dumps(Surroundings.here().path), str(number)],
             stdin=subprocess.DEVNULL,
             stdout=2,
             pass_fds=(number,),
@@ -107,7 +107,7 @@ class Child:
         self.calls += 1
         begun = False
         try:
-            self.line.send_bytes(pickle.dumps((search_path(), job.errand)))
+            self.line.send_bytes(pickle.dumps(job.errand))
             while self._heard(job):
                 kind, said = pickle.loads(self.line.recv_bytes())  # noqa: S301 (from our own child)
                 match kind:
@@ -136,7 +136,7 @@ class Child:
     def _died(self, tool: str, *, certain: bool) -> ToldApart:
         self.end()
         status = self._own.returncode
-        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended itself with status {status}"
+        how = f"was ended by {_name_of(-status)}" if status < 0 else f"ended itself with status {status}"
         meaning = Meaning("TOOL_ERROR", f"lost its process, which {how}", certain)
         return ToldApart(Told(meaning, f"{tool} {meaning.said}", ""))
 
@@ -196,7 +196,11 @@ class ChildPool:
                 return job
         jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
         jobs.put(job)
-        threading.Thread(target=self._keep, args=(jobs,), name="surestep-child", daemon=True).start()
+        try:
+            threading.Thread(target=self._keep, args=(jobs,), name="surestep-child", daemon=True).start()
+        except RuntimeError as error:  # the system has none to give
+            self._free(tool)
+            raise ToolFailure("POOL_FULL", f"no process could be started for {tool}: {error}") from None
         return job
 
     def _keep(self, jobs: queue.SimpleQueue[Job]) -> None:
@@ -251,6 +255,12 @@ class ChildPool:
 
 
 CHILDREN = ChildPool()
+
+
+def _name_of(number: int) -> str:
+    """A signal's name, where it has one."""
+    known = {each.value: each.name for each in signal.Signals}
+    return known.get(number, f"signal {number}")
 
 
 def _unpacked(body: bytes) -> Ended:

@@ -1,12 +1,15 @@
-"""What goes to a child process for one call: a function by module and name, its arguments, and the context's values."""
+"""What goes to a child process for one call: a function by module and name, its arguments, the context's values, and
+what it finds around it."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
@@ -24,10 +27,40 @@ _CARRIED = tuple(field.name for field in fields(ToolContext) if field.name not i
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where this process looks for modules, its folder (None where that is gone) and its environment. A child is kept,
+    and each call finds what its caller has around it now, not what was there before or what another call has made."""
+
+    path: tuple[str, ...]
+    folder: str | None
+    environment: Mapping[str, str]
+
+    @classmethod
+    def here(cls) -> Surroundings:
+        """Those of this process."""
+        folder = None
+        with suppress(OSError):
+            folder = str(Path.cwd())
+        return cls(tuple(str(entry) or folder or "" for entry in sys.path), folder, dict(os.environ))
+
+    def enter(self) -> None:
+        """Make them those of this process, in a child."""
+        sys.path[:] = self.path
+        if self.folder is not None:
+            with suppress(OSError):
+                os.chdir(self.folder)
+        if self.environment != os.environ:
+            for name in os.environ.keys() - self.environment.keys():
+                del os.environ[name]
+            os.environ.update(self.environment)
+
+
+@dataclass(frozen=True, slots=True)
 class Errand:
     """One call, as it travels. `values` are its arguments and what of its context can be carried, pickled: their
     classes may be found only where the parent looks for modules."""
 
+    around: Surroundings
     module: str
     function: str
     takes_context: str | None
@@ -53,12 +86,8 @@ def errand_of(callee: Callee, arguments: Mapping[str, Any], ctx: ToolContext) ->
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ToolFailure("TOOL_ERROR", f"its arguments cannot be taken to another process: {error}") from None
     function = callee.function
-    return Errand(function.__module__, function.__qualname__, callee.context, callee.positional, values)
-
-
-def search_path() -> list[str]:
-    """Where this process looks for modules, for a child that may stand in another folder."""
-    return [str(entry) or str(Path.cwd()) for entry in sys.path]
+    here = Surroundings.here()
+    return Errand(here, function.__module__, function.__qualname__, callee.context, callee.positional, values)
 
 
 def found(module: ModuleType | None, name: str) -> Any:

@@ -90,10 +90,18 @@ class ThreadPool:
         with self._lock:
             self._admit(tool)
             if self._threads < self._running.total():
-                self._threads += 1
-                threading.Thread(target=self._serve, name=f"surestep-tool-{self._threads}", daemon=True).start()
+                self._start(tool)
         self._jobs.put(job)
         return ended
+
+    def _start(self, tool: str) -> None:
+        name = f"surestep-tool-{self._threads + 1}"
+        try:
+            threading.Thread(target=self._serve, name=name, daemon=True).start()
+        except RuntimeError as error:  # the system has none to give
+            self._running[tool] -= 1
+            raise ToolFailure("POOL_FULL", f"no thread could be started for {tool}: {error}") from None
+        self._threads += 1
 
     def _admit(self, tool: str) -> None:
         if self._running.total() >= self._size or self._running[tool] >= self._per_tool:

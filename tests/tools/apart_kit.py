@@ -105,6 +105,27 @@ def forked_and_gone() -> None:
     os._exit(4)
 
 
+def forked(how: str, ctx: ToolContext) -> str:
+    """Forks, and the fork does not end by itself: it goes on as if it were the call."""
+    if os.fork() == 0:
+        ctx.progress(None, "from the fork")
+        if how == "exits":
+            sys.exit(3)
+        return "from the fork"
+    time.sleep(0.2)
+    return "from the child"
+
+
+def around(folder: str) -> tuple[str, str | None, bool]:
+    """What is around it; then changes all of that, for whoever comes next."""
+    found = (str(Path.cwd()), os.environ.get("SEEN"), "/nowhere" in sys.path)
+    os.chdir(folder)
+    os.environ["SEEN"] = "changed by a call"
+    sys.path.append("/nowhere")
+    print("AROUND")  # noqa: T201 (not flushed)
+    return found
+
+
 def talking_late(ctx: ToolContext) -> str:
     """Returns, and goes on telling."""
 
@@ -120,7 +141,7 @@ def crash(how: str) -> None:
     """Ends its process without a word."""
     if how == "exit":
         os._exit(3)
-    os.kill(os.getpid(), {"segfault": signal.SIGSEGV, "memory": signal.SIGKILL}[how])
+    os.kill(os.getpid(), {"segfault": signal.SIGSEGV, "memory": signal.SIGKILL, "odd": signal.SIGRTMIN + 1}[how])
     time.sleep(5)
 
 

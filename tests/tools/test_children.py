@@ -13,6 +13,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -22,9 +23,10 @@ from plans.failure import ToolFailure
 from tests.tools import apart_kit
 from tests.tools.calls import a_call, code_of, context, tool_of
 from tests.tools.test_isolation import eventually
-from tools import children
+from tools import children, isolation
 from tools.children import ChildPool
 from tools.deadline import hold_deadline
+from tools.isolation import ThreadPool
 from tools.langchain import is_base_tool
 from tools.normalise import call_tool
 from tools.outcome import CallFailure, Outcome, Success
@@ -154,7 +156,8 @@ async def test_a_failure_means_what_it_means_in_this_process(effect: Any) -> Non
 
 
 @pytest.mark.parametrize(
-    ("how", "said"), [("exit", "ended itself with status 3"), ("segfault", "SIGSEGV"), ("memory", "SIGKILL")]
+    ("how", "said"),
+    [("exit", "ended itself with status 3"), ("segfault", "SIGSEGV"), ("memory", "SIGKILL"), ("odd", "signal 35")],
 )
 async def test_a_child_that_dies_is_a_failure_and_no_more(how: str, said: str) -> None:
     """The effect is in doubt, a read would have failed; how it died is said, and the next call gets another child."""
@@ -220,6 +223,57 @@ async def test_what_a_call_left_behind_goes_with_its_child(pool: ChildPool, tmp_
     assert await apart(apart_kit.leaving).invoke({"noted": str(noted)}, context()) == "left"
     pids = await pids_in(noted)
     await eventually(lambda: not any(alive(each) for each in pids))
+
+
+@pytest.mark.parametrize("how", ["returns", "exits"])
+async def test_a_fork_that_goes_on_as_the_call_is_heard_by_nobody(pool: ChildPool, how: str) -> None:
+    """What a fork returns, raises and tells is no answer to this call and none to the next, and it takes no calls."""
+    heard: list[str] = []
+    given = replace(context(), progress=lambda _fraction, message: heard.append(message))
+    assert await apart(apart_kit.forked).invoke({"how": how}, given) == "from the child"
+    assert await apart(apart_kit.patient).invoke({"seconds": 0.0}, given) > 0
+    assert heard == []
+
+
+async def test_each_call_finds_what_its_caller_has_around_it(
+    pool: ChildPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Folder, environment and search path are the caller's at the time of the call, in a child that was started before
+    they changed, and whatever another call has made of its own. What was printed has been written by its end."""
+    tool, other = apart(apart_kit.around), tmp_path / "other"
+    other.mkdir()
+    for name, folder in (("one", tmp_path), ("two", other)):
+        monkeypatch.setenv("SEEN", name)
+        monkeypatch.chdir(folder)
+        assert await tool.invoke({"folder": "/"}, context()) == [str(folder), name, False]
+        assert "AROUND" in capfd.readouterr().err
+
+
+async def test_a_function_that_cannot_be_found_in_a_child_has_not_been_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that does not load over there: a failure, and no doubt about the effect."""
+    made = ModuleType("made_here")
+    exec("def act() -> int: return 1", made.__dict__)  # noqa: S102 (a module that only this process has)
+    monkeypatch.setitem(sys.modules, "made_here", made)
+    outcome = await outcome_of(apart(made.act, effect="irreversible"))
+    assert isinstance(outcome, CallFailure)
+    assert (code_of(outcome), outcome.in_doubt) == ("TOOL_ERROR", False)
+
+
+async def test_where_no_thread_can_be_started_the_call_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """POOL_FULL, and the place of the call that was refused is free again."""
+
+    def refuse(_thread: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(children, "CHILDREN", pool := ChildPool(2))
+    monkeypatch.setattr(isolation, "POOL", threads := ThreadPool(2))
+    with monkeypatch.context() as patched:
+        patched.setattr("threading.Thread.start", refuse)
+        for tool in (apart(apart_kit.pid), tool_of(apart_kit.pid)):
+            with pytest.raises(ToolFailure, match="could be started for pid"):
+                await tool.invoke({}, context())
+    assert (pool.running, threads.running) == (0, 0)
+    assert await tool_of(apart_kit.pid).invoke({}, context()) == os.getpid()
 
 
 async def test_a_full_pool_refuses_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
