@@ -193,12 +193,13 @@ async def _failed(session: Session, attempt: Attempt, outcome: CallFailure, star
 
 def _code(attempt: Attempt, outcome: CallFailure) -> str:
     """A failure that leaves open whether the effect has happened is an unknown outcome, whatever else it is: the step
-    is frozen then. A call that was refused says nothing about the one before it. A read is never in doubt."""
+    is frozen then. A call that was refused, or that met trouble which may pass before it arrived, says nothing about the
+    one before it. A read is never in doubt."""
     code = outcome.failure.code
     if attempt.tool.effect == "read":
         return "UNAVAILABLE" if code == "UNKNOWN_OUTCOME" else code
-    refused_in_doubt = attempt.doubted and not outcome.called
-    return "UNKNOWN_OUTCOME" if outcome.in_doubt or refused_in_doubt else code
+    still_in_doubt = attempt.doubted and (not outcome.called or outcome.failure.class_ == "soft")
+    return "UNKNOWN_OUTCOME" if outcome.in_doubt or still_in_doubt else code
 
 
 async def _commit(

@@ -208,14 +208,15 @@ def put() -> int:
         ("put", False, "UNAVAILABLE", True, True, "UNKNOWN_OUTCOME"),
         ("put", False, "BREAKER_OPEN", False, False, "BREAKER_OPEN"),
         ("put", True, "BREAKER_OPEN", False, False, "UNKNOWN_OUTCOME"),
+        ("put", True, "UNAVAILABLE", True, False, "UNKNOWN_OUTCOME"),
         ("put", True, "NOT_FOUND", True, False, "NOT_FOUND"),
     ],
 )
 def test_what_a_failed_call_says_about_its_effect(
     tool: str, doubted: bool, code: str, called: bool, open_: bool, expected: str
 ) -> None:
-    """A call that was refused says nothing about the one before; a read is never in doubt; what may have happened is
-    unknown, whatever else the failure is."""
+    """A call that was refused, or never got through, says nothing about the one before; a read is never in doubt; what
+    may have happened is unknown, whatever else the failure is."""
     attempt = Attempt("s1", Step(id="s1", tool=tool), Registry.of(kit)[tool], {}, "key", 2, doubted=doubted)
     outcome = CallFailure(Failure(code=code, message="no"), called=called, in_doubt=open_)
     assert _code(attempt, outcome) == expected
