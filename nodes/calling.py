@@ -193,8 +193,8 @@ async def _failed(session: Session, attempt: Attempt, outcome: CallFailure, star
 
 def _code(attempt: Attempt, outcome: CallFailure) -> str:
     """A failure that leaves open whether the effect has happened is an unknown outcome, whatever else it is: the step
-    is frozen then. A call that was refused, or that met trouble which may pass before it arrived, says nothing about the
-    one before it. A read is never in doubt."""
+    is frozen then. A call that was refused, or that met trouble which may pass, says nothing about the one before it. A
+    read is never in doubt."""
     code = outcome.failure.code
     if attempt.tool.effect == "read":
         return "UNAVAILABLE" if code == "UNKNOWN_OUTCOME" else code
