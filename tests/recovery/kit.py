@@ -13,6 +13,7 @@ from tools.registry import ToolContext, Toolkit
 
 WIRE = "wire"
 """The point that is nobody's but the tool's: an effect is about to be written to its socket, and no check follows."""
+# Trials repeat the same failures on purpose: neither breakers nor the memory of failed calls may change their route.
 LENIENT = {"in_a_row": 1_000, "min_calls": 1_000, "window": 1_000}
 LARGE = 20_000
 """Characters of a result that is too large for the database itself."""
@@ -67,7 +68,7 @@ class World:
         return {"receipt": receipt} if receipt else None
 
     def _reads(self) -> None:
-        @self.kit.tool(effect="read", breaker=LENIENT)
+        @self.kit.tool(effect="read", breaker=LENIENT, repeats=None)
         async def price(item: str, ctx: ToolContext) -> dict[str, int]:
             """There is no ball."""
             await self._call(ctx, "price", item)
@@ -75,7 +76,7 @@ class World:
                 raise ToolFailure("NOT_FOUND", "there is no ball")
             return {"price": len(item)}
 
-        @self.kit.tool(effect="read", breaker=LENIENT, retry={"max_attempts": 1}, fallbacks=["old_rate"])
+        @self.kit.tool(effect="read", breaker=LENIENT, repeats=None, retry={"max_attempts": 1}, fallbacks=["old_rate"])
         async def rate(ctx: ToolContext) -> dict[str, int]:
             """Always taken by somebody else."""
             await self._call(ctx, "rate")
