@@ -61,10 +61,12 @@ class PostgresFailures:
             return
 
     async def forget(self, tool: str) -> int:
-        """Let every call of a tool be made again, whatever has failed before; gives how many had failed."""
-        return await self._database.execute(
-            QUERIES["clear_failed_calls"], {"key": None, "tool": tool, "seen_s": CLEARED_S}
-        )
+        """Let every call of a tool be made again, whatever has failed before; gives how many had failed. Here that is
+        so at once: the copy is read anew as a whole."""
+        given = {"key": None, "tool": tool, "seen_s": CLEARED_S}
+        count = await self._database.execute(QUERIES["clear_failed_calls"], given)
+        self._read_at = self._whole_at = -EVER_S
+        return count
 
     def _fresh(self) -> bool:
         return self._monotonic() < self._read_at + FRESH_S

@@ -65,11 +65,11 @@ class ToolSettings:
         """`ports` are those of this process's own engine, if it has one: it follows at once."""
         self._registry = registry
         self._shadows = PostgresShadows(database)
-        self._failures = PostgresFailures(database)
         own = ports.settings if ports is not None else None
         self._settings = own if isinstance(own, PostgresSettings) else PostgresSettings(database)
         self._breakers = PostgresBreakers(database)
-        self._failures = PostgresFailures(database)
+        failures = ports.failures if ports is not None else None
+        self._failures = failures if isinstance(failures, PostgresFailures) else PostgresFailures(database)
         self._clock = ports.clock if ports is not None else Clock()
 
     async def set(

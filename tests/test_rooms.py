@@ -18,9 +18,9 @@ from tests.test_dependencies import FILES
 ROOT = Path(__file__).resolve().parent.parent
 # The gateway and the nodes are told their settings; only these two ask the process's environment for any.
 READERS_OF_THE_ENVIRONMENT = {"checkpoints/location.py", "graph/settings.py"}
-# The width of a terminal is no setting: it is the terminal's own word.
+# A child that is kept gets all of it with each call, unread: it is the caller's, and no setting of ours.
 HANDING_IT_ON = {"tools/errand.py"}
-"""A child that is kept gets all of it with each call, unread: it is the caller's, not a setting of ours."""
+# The width of a terminal is no setting: it is the terminal's own word.
 READERS_OF_THE_TERMINAL = {"graph/commands/printing.py"}
 
 

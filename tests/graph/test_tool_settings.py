@@ -9,9 +9,11 @@ import pytest
 from checkpoints.shadow_counts import PostgresShadows
 from graph.gateway import Agent
 from plans.errors import InvalidInput, PromotionRefused, UnknownTool
+from plans.failure import ToolFailure
 from plans.shadowing import AGREED, Agreement
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import ONCE, Shop, plan, step
+from tools.registry import Toolkit
 from tools.shadows import pair_of
 
 ASK = plan(step("s", "price", args={"item": "abc"}))
@@ -51,6 +53,26 @@ async def test_a_tool_switched_off_goes_to_its_fallback_at_once_and_comes_back(a
         ("bob", {"enabled": False}, {}),
         ("ann", {}, {"enabled": False}),
     ]
+
+
+async def test_what_failed_again_and_again_is_called_at_once_when_its_tool_is_enabled(agent_on: OpenAgent) -> None:
+    """A person who has mended what was broken, and says so in this process, waits for nothing."""
+    kit, mended = Toolkit("shop"), False
+
+    @kit.tool(effect="read", retry=ONCE)
+    async def stock(item: str) -> dict[str, int]:
+        """How many there are."""
+        if not mended:
+            raise ToolFailure("NOT_FOUND", f"nobody knows of {item}")
+        return {"stock": 2}
+
+    agent: Agent = await agent_on([kit])
+    asking = plan(step("s", "stock", args={"item": "abc"}))
+    codes = [(await agent.run(plan=asking)).failures[-1].code for _ in range(4)]
+    assert codes == [*["NOT_FOUND"] * 3, "REPEATED_FAILURE"]
+    mended = True
+    assert (await agent.tools.enable("stock")).forgiven == 1
+    assert (await agent.run(plan=asking)).answer == '{"stock": 2}'
 
 
 async def test_settings_are_given_by_name_or_by_group_and_taken_back_one_by_one(agent: Agent) -> None:
