@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from plans.values import JSON, Path
+from tools.foreign_schemas import Endless, errors, fault, validator
 from tools.problems import Problem, above, kind_of, scrubbed, unknown, within
 
 if TYPE_CHECKING:
@@ -47,27 +48,21 @@ class SchemaArguments:
 
     def fault(self) -> str | None:
         """What is wrong with the schema itself, if anything."""
-        from jsonschema import SchemaError
-
         if self.schema["type"] != "object":
             return f"args_schema describes {self.schema['type']!r}; arguments are an object"
-        try:
-            self._validator.check_schema(self.schema)
-        except SchemaError as error:
-            return f"args_schema is no JSON schema: {error.message} at {error.json_path}"
-        broken = [ref for ref in _references(self.schema) if not self._resolves(ref)]
-        return f"args_schema refers to {broken[0]!r}, which is not in it" if broken else None
+        why = fault(self.schema)
+        return None if why is None else f"args_schema {why}"
 
     def problems(self, args: Mapping[str, JSON], references: Sequence[Path]) -> list[Problem]:
         """Every problem, except those that a reference's value will settle."""
         clean, found = scrubbed(args)
         unsettled = [*references, *(path for path, _ in found)]
         try:
-            for error in self._validator.iter_errors(clean):
+            for error in errors(self._validator, clean):
                 if not _settled(error, unsettled):
                     found += _told(error, sorted(self.names))
-        except RecursionError:
-            found.append(((), "cannot be checked: the schema of the arguments refers to itself without end"))
+        except Endless as why:
+            found.append(((), f"cannot be checked: the schema of the arguments {why}"))
         return found
 
     def typed(self, args: Mapping[str, JSON]) -> dict[str, Any]:
@@ -80,35 +75,7 @@ class SchemaArguments:
 
     @cached_property
     def _validator(self) -> Validator:
-        from jsonschema.validators import Draft202012Validator, validator_for
-        from referencing import Registry
-
-        # An empty registry: a schema from elsewhere must not make us fetch what it points to.
-        return validator_for(self.schema, default=Draft202012Validator)(self.schema, registry=Registry())
-
-    def _resolves(self, ref: str) -> bool:
-        from referencing import Registry
-        from referencing.exceptions import Unresolvable
-        from referencing.jsonschema import DRAFT202012
-
-        resolver = Registry().resolver_with_root(DRAFT202012.create_resource(self.schema))
-        try:
-            resolver.lookup(ref)
-        except Unresolvable:
-            return False
-        return True
-
-
-def _references(schema: Any) -> Iterator[str]:
-    if isinstance(schema, Mapping):
-        for keyword in ("$ref", "$dynamicRef"):
-            if isinstance(ref := schema.get(keyword), str):
-                yield ref
-        for value in schema.values():
-            yield from _references(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _references(value)
+        return validator(self.schema)
 
 
 def _settled(error: ValidationError, references: Sequence[Path]) -> bool:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from plans.values import JSON
+from tools.foreign_schemas import Endless, errors, fault, validator
 from tools.output import BadOutput, Result, plain
 
 if TYPE_CHECKING:
@@ -24,22 +25,19 @@ class SchemaResult(Result):
 
     def fault(self) -> str | None:
         """What is wrong with the schema itself, if anything."""
-        from jsonschema import SchemaError
-
-        try:
-            self._validator.check_schema(self.schema or {})
-        except SchemaError as error:
-            return f"it is no JSON schema: {error.message[:200]} at {error.json_path}"
-        return None
+        why = fault(self.schema or {})
+        return None if why is None else f"it {why}"
 
     def _as_json(self, returned: Any) -> JSON:
         from referencing.exceptions import Unresolvable
 
         value = plain(returned)
         try:
-            found = [f"{error.json_path}: {_told(error)}" for error in self._validator.iter_errors(value)]
+            found = [f"{error.json_path}: {_told(error)}" for error in errors(self._validator, value)]
         except Unresolvable:
             raise BadOutput("OUTPUT_INVALID", "the tool's result schema refers to what it does not hold") from None
+        except Endless as why:
+            raise BadOutput("OUTPUT_INVALID", f"the tool's result cannot be judged: its schema {why}") from None
         if found:
             more = f" (and {len(found) - _MOST} more)" if len(found) > _MOST else ""
             raise BadOutput(
@@ -49,11 +47,7 @@ class SchemaResult(Result):
 
     @cached_property
     def _validator(self) -> Validator:
-        from jsonschema.validators import Draft202012Validator, validator_for
-        from referencing import Registry
-
-        schema = self.schema or {}
-        return validator_for(schema, default=Draft202012Validator)(schema, registry=Registry())
+        return validator(self.schema or {})
 
 
 def _told(error: Any) -> str:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tools.http.urls import Target
 
 _MAX_SHOWN = 2_000
+CONNECTION = frozenset(
+    {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"}
+)
+"""Headers that are the connection's own, in lower case."""
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+
+
+def is_header(name: str) -> bool:
+    """Whether this is the name of a header that a request of ours can have."""
+    return _HEADER.fullmatch(name) is not None and name.lower() not in CONNECTION
 
 
 @dataclass(frozen=True, slots=True)

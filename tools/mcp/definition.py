@@ -9,7 +9,6 @@ from typing import Any
 from plans.values import canonical, sha256_of, too_deep, unclean
 from tools.json_arguments import SchemaArguments
 from tools.json_result import SchemaResult
-from tools.normalise import catching
 
 MAX_DESCRIPTION = 2_000
 """Longest description that is kept, in characters."""
@@ -89,15 +88,5 @@ def _schema(schema: object, field: str) -> dict[str, Any]:
 
 
 def _fault(schema: dict[str, Any], field: str) -> str | None:
-    """What is wrong with a schema. The library that reads it trusts what it is given (a `$id` that is no text breaks
-    it), and here that is a stranger's."""
-    fault = None
-    with catching() as caught:
-        if field == "outputSchema":
-            fault = SchemaResult(schema).fault()
-        else:
-            arguments = SchemaArguments(schema)
-            fault = arguments.fault()
-            endless = [] if fault else [said for _, said in arguments.problems({}, ()) if said.startswith("cannot be ")]
-            fault = endless[0] if endless else fault
-    return fault if caught.error is None else f"reading it ends with {type(caught.error).__name__}"
+    """What is wrong with a schema, which here is a stranger's."""
+    return SchemaResult(schema).fault() if field == "outputSchema" else SchemaArguments(schema).fault()

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from plans.values import JSON
 from plans.wording import listed
+from tools.http.messages import CONNECTION, is_header
 from tools.openapi.document import Document, Faulty, Reasons
 from tools.openapi.parameters import PLACES, STYLES, Parameter, Place
 from tools.openapi.schemas import Schemas
@@ -17,9 +18,11 @@ Owners = tuple[tuple[Mapping[str, Any], str], ...]
 """Who declares parameters, each with its place in the document."""
 FORM = "application/x-www-form-urlencoded"
 _NOT_OURS = frozenset(
-    {"accept", "authorization", "connection", "content-length", "content-type", "cookie", "host", "transfer-encoding"}
-)  # fmt: skip
-"""Headers that are no parameters: OpenAPI says so of three, and the others are the connection's own."""
+    {"accept", "authorization", "content-type", "cookie", "x-http-method", "x-http-method-override",
+     "x-method-override"}
+) | CONNECTION  # fmt: skip
+"""Headers that are no parameters: OpenAPI says so of three, some would make another method of a request, and the others
+are the connection's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ def _parameter(
     style = given.get("style", STYLES[where][0])
     if style not in STYLES[where]:
         raise Faulty(at, f"has the style {style!r}; in {where} it can be {', '.join(STYLES[where])}")
-    if where == "header" and (not name.isascii() or not name.replace("-", "").replace("_", "").isalnum()):
+    if where == "header" and not is_header(name):
         raise Faulty(at, f"has the name {name[:80]!r}, which no header can have")
     explode = given.get("explode", style == "form")
     default: JSON = schema.get("default", ...) if isinstance(schema, Mapping) else ...

@@ -7,10 +7,15 @@ them.
 from __future__ import annotations
 
 import base64
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import quote
 
+from plans.values import JSON, printable
 from plans.wording import listed
+from tools.http.messages import is_header
 from tools.openapi.config import Service
 from tools.openapi.document import Document, Faulty
 from tools.openapi.operations import Operation
@@ -45,11 +50,38 @@ def credentials_for(document: Document, operation: Operation, service: Service) 
 
 
 def blanked(body: bytes, credentials: tuple[Credential, ...]) -> bytes:
-    """An answer without the secrets that it repeats."""
-    for secret in sorted({s for each in credentials for s in each.secrets}, key=len, reverse=True):
-        if len(secret) >= _LEAST_SECRET:
-            body = body.replace(secret.encode(), BLANK)
+    """An answer without the secrets that it repeats, as they are or as JSON and URLs write them."""
+    for secret in _written(credentials):
+        body = body.replace(secret.encode(), BLANK)
     return body
+
+
+def blanked_value(value: JSON, credentials: tuple[Credential, ...]) -> JSON:
+    """What was read of an answer, without the secrets in its texts: JSON and charsets have more than one way to write
+    the same text."""
+    written = _written(credentials)
+    return _without(value, written) if written else value
+
+
+def _without(value: JSON, written: Sequence[str]) -> JSON:
+    if isinstance(value, Mapping):
+        return {_without(name, written): _without(item, written) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without(item, written) for item in value]
+    if isinstance(value, str):
+        for secret in written:
+            value = value.replace(secret, BLANK.decode())
+    return value
+
+
+def _written(credentials: tuple[Credential, ...]) -> list[str]:
+    """Every way in which the secrets are usually written, the longest first."""
+    secrets = {secret for each in credentials for secret in each.secrets if len(secret) >= _LEAST_SECRET}
+    found = set(secrets)
+    for secret in secrets:
+        in_json = json.dumps(secret)[1:-1]
+        found |= {in_json, in_json.replace("/", "\\/"), quote(secret), quote(secret, safe="")}
+    return sorted(found, key=len, reverse=True)
 
 
 def _header(name: str, value: str) -> Credential:
@@ -63,6 +95,8 @@ def _credential(document: Document, name: str, secret: str) -> Credential:
     scheme = document.resolved(document.schemes[name], place)
     kind, how = scheme.get("type"), str(scheme.get("scheme", "")).lower()
     if kind == "apiKey" and scheme.get("in") in ("header", "query", "cookie") and isinstance(scheme.get("name"), str):
+        if scheme["in"] == "header" and not is_header(scheme["name"]):
+            raise Faulty(place, f"has the name {printable(scheme['name'])!r}, which no header can have")
         return Credential(scheme["in"], scheme["name"], secret, (secret,))
     if kind == "http" and how == "basic":
         packed = base64.b64encode(secret.encode()).decode()

@@ -18,7 +18,7 @@ from tools.http.fetch import Reach, follow
 from tools.http.messages import Answer, Request, StatusError
 from tools.http.urls import MAX_LENGTH, Target
 from tools.openapi.arguments import FORM
-from tools.openapi.authentication import Credential, blanked
+from tools.openapi.authentication import Credential, blanked, blanked_value
 from tools.openapi.operations import Operation
 from tools.openapi.parameters import Parameter, Place, form, in_cookie, in_header, in_path, in_query
 from tools.output import BadOutput, Result
@@ -53,7 +53,7 @@ async def perform(endpoint: Endpoint, spec: ToolSpec, args: Mapping[str, JSON], 
         raise StatusError(answer, request.target)
     if endpoint.operation.method == "HEAD":  # an answer without a body, whatever the document says of one
         return None
-    value = _value(endpoint.operation, answer)
+    value = blanked_value(_value(endpoint.operation, answer), endpoint.credentials)
     refuse_flagged(spec, value)  # before the schema: an error body rarely has the fields of an answer
     result = endpoint.results.get(endpoint.operation.answering(answer.status) or "")
     return value if result is None else result.stored(value)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field, SecretStr, field_validator
 
+from tools.http.messages import is_header
 from tools.policies import Policies
 
 ONLY_HERE = frozenset({"idempotency_header"})
@@ -30,6 +31,14 @@ class Service(Policies):
     auth: dict[str, SecretStr] = Field(default_factory=dict)
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     prefix: str = Field("", pattern=r"^[A-Za-z0-9_-]{0,40}$")
+
+    @field_validator("headers")
+    @classmethod
+    def _named(cls, value: dict[str, SecretStr]) -> dict[str, SecretStr]:
+        for name in value:
+            if not is_header(name):
+                raise ValueError(f"{name!r} is no name of a header that can be set")
+        return value
 
     @field_validator("auth", "headers")
     @classmethod

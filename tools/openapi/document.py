@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,14 +58,16 @@ class Document:
 
     def at(self, ref: str, place: str) -> JSON:
         """What a reference within the document names. Raises Faulty for one that leads elsewhere or to nothing."""
-        if not ref.startswith("#"):
-            raise Faulty(place, f"$ref {ref[:120]!r} leads out of the document, which is not followed")
+        if ref.partition("/")[0] != "#":
+            raise Faulty(
+                place, f"$ref {ref[:120]!r} leads out of the document or to a mark in it, which is not followed"
+            )
         found: JSON = self.root
         for part in ref[1:].split("/")[1:]:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
             if isinstance(found, Mapping) and key in found:
                 found = found[key]
-            elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            elif isinstance(found, list) and key.isdecimal() and len(key) < 9 and int(key) < len(found):
                 found = found[int(key)]
             else:
                 raise Faulty(place, f"$ref {ref[:120]!r} names nothing")
@@ -99,7 +102,7 @@ class Document:
 def load(source: str | Path | Mapping[str, Any]) -> Document:
     """A document from a file, JSON or YAML, or from its value. ConfigurationError for what is no OpenAPI 3."""
     if isinstance(source, Mapping):
-        return _checked(source, "the given document")
+        return _checked(_as_json(source), "the given document")
     if str(source).startswith(("http:/", "https:/")):
         raise ConfigurationError("an OpenAPI document is a file and is not fetched; save it, and name the file")
     path = Path(source)
@@ -112,6 +115,13 @@ def load(source: str | Path | Mapping[str, Any]) -> Document:
     if size > MAX_BYTES:
         raise ConfigurationError(f"the OpenAPI document {path} has {size:,} bytes; at most {MAX_BYTES:,} are read")
     return _checked(_parsed(text, path), str(path))
+
+
+def _as_json(source: Mapping[str, Any]) -> JSON:
+    """The value as JSON has it: readers of YAML make numbers of keys such as 200, and dates of what looks like one."""
+    if too_deep(source):
+        raise ConfigurationError("the given document is nested too deeply")
+    return json.loads(json.dumps(source, default=str))
 
 
 def _parsed(text: str, path: Path) -> JSON:

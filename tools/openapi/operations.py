@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -80,6 +80,17 @@ class Operation(Listed):
             return known[0] if isinstance(known[0], dict) else None
         return {"anyOf": known} if known and all("$defs" not in each for each in known) else None
 
+    def with_headers_filled(self, names: Collection[str]) -> Operation:
+        """The same, where configuration sets these headers: nobody is asked for them as arguments."""
+        filled = {name.lower() for name in names}
+        asked = tuple(each for each in self.parameters if each.place != "header" or each.name.lower() not in filled)
+        gone = {each.argument for each in self.parameters} - {each.argument for each in asked}
+        properties = {name: item for name, item in self.arguments["properties"].items() if name not in gone}
+        needed = [name for name in self.arguments.get("required", []) if name not in gone]
+        arguments = {key: value for key, value in self.arguments.items() if key != "required"}
+        arguments |= {"properties": properties, **({"required": needed} if needed else {})}
+        return replace(self, parameters=asked, arguments=arguments)
+
     def answering(self, status: int) -> str | None:
         """The key of `answers` that speaks of a status: its own, that of its hundred, or the one for all others."""
         names = (str(status), f"{status // 100}XX", "default")
@@ -89,6 +100,8 @@ class Operation(Listed):
 def operations(document: Document) -> Iterator[Operation | Unusable]:
     """Every operation in the order of the document, or why it cannot be used."""
     for path, item in document.root["paths"].items():
+        if path.startswith("x-"):
+            continue
         try:
             whole = document.resolved(item, f"paths.{path}")
         except Faulty as fault:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tools.http.messages import is_header
 from tools.openapi.config import ONLY_HERE, Service
 from tools.openapi.operations import Operation
 from tools.spec import LEAST_ASSUMED
@@ -44,5 +45,5 @@ def faults(said: Mapping[str, Any], operation: Operation) -> Iterable[str]:
         yield (
             f"is a {operation.method} and declared idempotent; name the header that takes its key as idempotency_header"
         )
-    if header is not None and not (isinstance(header, str) and header.replace("-", "").isalnum() and header.isascii()):
+    if header is not None and not (isinstance(header, str) and is_header(header)):
         yield f"has the idempotency_header {header!r}, which is no name of a header"

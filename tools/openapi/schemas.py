@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from plans.values import JSON
+from plans.values import JSON, unclean
 from plans.wording import kind_of
 from tools.openapi.document import Document, Faulty
 
@@ -34,9 +34,17 @@ class Schemas:
         self._document = document
         self._left_out = "readOnly" if direction == "request" else "writeOnly"
         self._names: dict[str, str] = {}
+        self._waiting: list[str] = []
 
     def read(self, schema: JSON, place: str) -> dict[str, Any] | bool:
         """The schema. Raises Faulty with the place of what cannot be read."""
+        read = self._read(schema, place)
+        while self._waiting:  # one after the other: chains of references are longer than a stack is deep
+            ref = self._waiting.pop()
+            self.definitions[self._names[ref]] = self._read(self._document.at(ref, place), ref)
+        return read
+
+    def _read(self, schema: JSON, place: str) -> dict[str, Any] | bool:
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, Mapping):
@@ -51,27 +59,30 @@ class Schemas:
 
     def _parts(self, schema: Mapping[str, Any], place: str) -> dict[str, Any]:
         read = {key: value for key, value in schema.items() if key in _PLAIN}
+        for key, value in read.items():
+            if problem := next(iter(unclean(value)), None):
+                raise Faulty(f"{place}.{key}", f"cannot be used: it {problem[1]}")
         for key, value in schema.items():
             if key in _ONE:
-                read[key] = self.read(value, f"{place}.{key}")
+                read[key] = self._read(value, f"{place}.{key}")
             elif key in _SEVERAL:
-                read[key] = [self.read(item, f"{place}.{key}[{n}]") for n, item in enumerate(_list(value, place, key))]
+                read[key] = [self._read(item, f"{place}.{key}[{n}]") for n, item in enumerate(_list(value, place, key))]
             elif key in _NAMED:
                 named = _object(value, place, key)
-                read[key] = {name: self.read(item, f"{place}.{key}.{name}") for name, item in named.items()}
+                read[key] = {name: self._read(item, f"{place}.{key}.{name}") for name, item in named.items()}
         return read
 
     def _referring(self, schema: Mapping[str, Any], ref: str, place: str) -> dict[str, Any]:
         """A reference into `definitions`, where the schema is read once, however often it refers to itself."""
         if ref not in self._names:
-            target = self._document.at(ref, place)
+            self._document.at(ref, place)
             name = self._names[ref] = self._name(ref)
             self.definitions[name] = True
-            self.definitions[name] = self.read(target, ref)
+            self._waiting.append(ref)
         read: dict[str, Any] = {"$ref": f"#/$defs/{self._names[ref]}"}
         beside = {key: value for key, value in schema.items() if key != "$ref"}
         if beside and not self._document.early:  # 3.0 says that what stands beside a reference means nothing
-            more = self.read(beside, place)
+            more = self._read(beside, place)
             read = {**more, **read} if isinstance(more, dict) else read
         return read
 
@@ -108,7 +119,7 @@ def _modern(read: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
                 read[exclusive] = read.pop(bound)
     if schema.get("nullable") is not True:
         return read
-    if "enum" in read and None not in read["enum"]:
+    if isinstance(read.get("enum"), list) and None not in read["enum"]:
         read["enum"] = [*read["enum"], None]
     if isinstance(read.get("type"), str):
         return {**read, "type": [read["type"], "null"]}

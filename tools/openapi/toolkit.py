@@ -120,6 +120,9 @@ class OpenApiToolkit(Toolkit):
     def _add_operation(self, name: str, operation: Operation) -> None:
         """One tool: what is wrong with our configuration is a fault of ours, with the document one of the operation."""
         said = said_of(self._service, operation, name)
+        header = said.get("idempotency_header")
+        if filled := [*self._service.headers, *([header] if isinstance(header, str) else [])]:
+            operation = operation.with_headers_filled(filled)
         ours = str(said.get("name", name))
         wrong = list(faults(said, operation))
         try:
@@ -137,7 +140,7 @@ class OpenApiToolkit(Toolkit):
             self._base,
             self._reach,
             credentials if not isinstance(credentials, str) else (),
-            said.get("idempotency_header"),
+            header,
             {status: SchemaResult(schema) for status, schema in operation.answers.items() if schema is not None},
         )
         shown = Result()
