@@ -121,7 +121,7 @@ async def test_a_secret_that_is_repeated_in_another_spelling_is_blanked(server: 
     """JSON, URLs and charsets write the same text in several ways; none of them brings it back."""
     server.on("/v1/health", script)
     basic = {"securitySchemes": {"token": {"type": "http", "scheme": "basic"}}}
-    operation = {"get": {"security": [{"token": []}], "responses": {}}}
+    operation: dict[str, Any] = {"get": {"security": [{"token": []}], "responses": {}}}
     document = {**SHOP, "paths": {"/health": operation}, "components": basic}
     kit = shop_at(server, document, auth={"token": f"me:{PRIVATE}"}, every={"retry": {"max_attempts": 1}})
     outcome = await calling(Registry.of(kit)["get_health"], {})
