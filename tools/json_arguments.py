@@ -69,6 +69,10 @@ class SchemaArguments:
         """The values as they came: a JSON schema makes no types."""
         return dict(args)
 
+    def taken(self, args: Mapping[str, JSON]) -> tuple[dict[str, Any], list[Problem]]:
+        """The values as they came, and every problem."""
+        return self.typed(args), self.problems(args, ())
+
     def comparable(self, args: Mapping[str, JSON]) -> dict[str, Any]:
         """The values as they came."""
         return dict(args)

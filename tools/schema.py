@@ -41,6 +41,10 @@ class Arguments(Protocol):
         """The values to call with, of arguments without problems."""
         ...
 
+    def taken(self, args: Mapping[str, JSON]) -> tuple[dict[str, Any], list[Problem]]:
+        """The values to call with, and every problem, without which they are complete."""
+        ...
+
     def comparable(self, args: Mapping[str, JSON]) -> dict[str, Any]:
         """The arguments as conditions see them: JSON, except that Decimals are numbers."""
         ...

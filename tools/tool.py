@@ -103,10 +103,12 @@ class Tool:
         timed here. Raises what the function raises; ToolFailure INVALID_ARGS, OUTPUT_INVALID, OUTPUT_EMPTY, POOL_FULL,
         and the code of the error flag that the result raises.
         """
-        if problems := self.check_args(args):
-            raise ToolFailure("INVALID_ARGS", f"{self.name}: {'; '.join(f'{at} {said}' for at, said in problems)}")
+        values, problems = self.arguments.taken(args)
+        if problems or self.callee.context in args:
+            told = "; ".join(f"{at} {said}" for at, said in self.check_args(args))
+            raise ToolFailure("INVALID_ARGS", f"{self.name}: {told}")
         run = isolation.run_apart if self.spec.isolation == "process" else isolation.run
-        returned = await run(self.name, self.callee, self.arguments.typed(args), ctx)
+        returned = await run(self.name, self.callee, values, ctx)
         refuse_flagged(self.spec, returned)
         value = self.result.stored(returned)
         refuse_empty(self.spec, value)

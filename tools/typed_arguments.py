@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -12,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import ErrorDetails, to_jsonable_python
 
-from plans.values import JSON, Path
+from plans.values import JSON, Path, unclean
 from tools.problems import Problem, kind_of, scrubbed, unknown, within
 
 
@@ -52,6 +53,13 @@ class TypedArguments:
         made = self._validated(args)
         values = {parameter: getattr(made, field) for field, parameter in self._parameters.items()}
         return {**(made.model_extra or {}), **values} if self.open else values
+
+    def taken(self, args: Mapping[str, JSON]) -> tuple[dict[str, Any], list[Problem]]:
+        """The values to call with, or else every problem: one validation where there is none."""
+        if next(iter(unclean(args)), None) is None and not self._unknown(args):
+            with suppress(ValidationError):
+                return self.typed(args), []
+        return {}, self.problems(args, ())
 
     def comparable(self, args: Mapping[str, JSON]) -> dict[str, Any]:
         """The arguments by the names a caller uses, as JSON with Decimals as numbers; as they came if they have
