@@ -55,8 +55,11 @@ async def test_a_tool_switched_off_goes_to_its_fallback_at_once_and_comes_back(a
     ]
 
 
-async def test_what_failed_again_and_again_is_called_at_once_when_its_tool_is_enabled(agent_on: OpenAgent) -> None:
-    """A person who has mended what was broken, and says so in this process, waits for nothing."""
+async def test_what_failed_again_and_again_is_called_at_once_when_its_tool_is_enabled(
+    agent_on: OpenAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person who has mended what was broken, and says so in this process, waits for no copy to grow old."""
+    monkeypatch.setattr("checkpoints.failed_calls.FRESH_S", 60.0)
     kit, mended = Toolkit("shop"), False
 
     @kit.tool(effect="read", retry=ONCE)
