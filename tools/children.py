@@ -13,6 +13,7 @@ import os
 import pickle
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -54,10 +55,22 @@ class Job:
         self.ended: asyncio.Future[Ended] = self._loop.create_future()
         self.gone: asyncio.Future[None] = self._loop.create_future()
         self.abandoned = threading.Event()
+        self._lock = threading.Lock()
+        self._line: Connection | None = None
 
     def abandon(self) -> None:
-        """Nobody waits any more: its child is killed."""
-        self.abandoned.set()
+        """Nobody waits any more: its child is killed. Whoever is still handing it over, or listens to half an answer,
+        is not kept by a child that has stopped."""
+        with self._lock:
+            self.abandoned.set()
+            if self._line is not None:
+                with suppress(OSError), socket.socket(fileno=os.dup(self._line.fileno())) as line:
+                    line.shutdown(socket.SHUT_RDWR)
+
+    def travels_on(self, line: Connection | None) -> None:
+        """Which child's line it is on; None before that line is closed, or is another call's."""
+        with self._lock:
+            self._line = line
 
     def over(self, ended: Ended) -> None:
         """From the thread that has seen to it: this is how it ended."""
@@ -106,6 +119,9 @@ class Child:
         use then, `lives` says."""
         self.calls += 1
         begun = False
+        job.travels_on(self.line)
+        if job.abandoned.is_set():
+            return None
         try:
             self.line.send_bytes(pickle.dumps(job.errand))
             while self._heard(job):
@@ -120,6 +136,7 @@ class Child:
                     case _:
                         return None, ToldApart(said)
         except (EOFError, OSError, pickle.UnpicklingError):
+            job.travels_on(None)
             return None, self._died(job.tool, certain=not begun)
         return None
 
@@ -231,6 +248,7 @@ class ChildPool:
             ended = child.make(job)
             kept = ended is not None and child.calls < self._calls and child.lives
         finally:
+            job.travels_on(None)
             if ended is None:
                 child.end()
             self._free(job.tool, jobs if kept else None)

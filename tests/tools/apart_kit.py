@@ -49,6 +49,11 @@ def pid() -> int:
     return os.getpid()
 
 
+def measure(text: str) -> int:
+    """How long a text is."""
+    return len(text)
+
+
 async def patient(seconds: float) -> int:
     """Sleeps on a loop of the child's own."""
     await asyncio.sleep(seconds)

@@ -205,6 +205,15 @@ async def test_at_its_deadline_a_child_is_killed_whatever_it_does(
     await eventually(lambda: pool.running == 0)
 
 
+async def test_a_child_that_does_not_even_listen_is_killed_at_the_deadline(pool: ChildPool) -> None:
+    """It was stopped while it was idle, and the arguments are more than its line holds: TIMEOUT, and a free place."""
+    stopped = await apart(apart_kit.pid).invoke({}, context())
+    os.kill(stopped, signal.SIGSTOP)
+    outcome = await outcome_of(apart(apart_kit.measure, timeout_s=0.5), text="x" * 4_000_000)
+    assert code_of(outcome) == "TIMEOUT"
+    await eventually(lambda: pool.running == 0 and not alive(stopped))
+
+
 async def test_a_call_that_is_cancelled_leaves_nothing_behind(pool: ChildPool, tmp_path: Path) -> None:
     """When the cancelled call has ended, its child is gone, and the child's children with it."""
     noted = tmp_path / "pids"
