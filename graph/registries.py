@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from graph.settings import Settings
 from nodes.templates import Template, load_templates
+from plans.errors import ConfigurationError
 from tools.http.hosts import Hosts, private_addresses
 from tools.http.toolkit import http_toolkit
 from tools.loading import load_toolkit
@@ -44,7 +45,15 @@ def built_in(settings: Settings) -> list[Toolkit]:
 def outside(settings: Settings) -> list[Toolkit]:
     """The toolkits that the settings file describes; their tools are found when a registry is made."""
     servers = [McpToolkit(name, server) for name, server in settings.mcp.items()]
-    return [*servers, *(_of_document(name, service, settings) for name, service in settings.openapi.items())]
+    services, faults = list[Toolkit](), list[str]()
+    for name, service in settings.openapi.items():
+        try:
+            services.append(_of_document(name, service, settings))
+        except ConfigurationError as fault:
+            faults.append(f"openapi.{name}: {fault}")
+    if faults:
+        raise ConfigurationError("; ".join(faults))
+    return [*servers, *services]
 
 
 def _of_document(name: str, service: Service, settings: Settings) -> Toolkit:

@@ -136,9 +136,7 @@ class Settings(BaseModel):
         _refuse_unknown(read_file(file), f"in {file or SETTINGS_FILE}")
         _refuse_unknown(overrides, "in the call")
         said = read_values(tuple(cls.model_fields), file, environment)
-        said |= {
-            name: filled(said[name], name, environment, str(file or SETTINGS_FILE)) for name in TABLES if name in said
-        }
+        said |= filled({name: said[name] for name in TABLES if name in said}, environment, str(file or SETTINGS_FILE))
         for name, variable in UNPREFIXED.items():
             if environment.get(variable):
                 said[name] = environment[variable]
@@ -214,5 +212,6 @@ def _in_words(
         if environment.get(variable_of(name)) and overrides.get(name) is None:
             place = f"from {variable_of(name)}"
         came = kind_of(item["input"]) if name in SECRET else repr(item["input"])
-        told.append(f"{'.'.join(map(str, item['loc']))} {place} is {came}: {item['msg'][:1].lower()}{item['msg'][1:]}")
+        why = item["msg"].removeprefix("Value error, ")
+        told.append(f"{'.'.join(map(str, item['loc']))} {place} is {came}: {why[:1].lower()}{why[1:]}")
     return "settings that cannot be used: " + "; ".join(told)

@@ -12,11 +12,11 @@ _WRITTEN = re.compile(r"\$(\$\{)|\$\{([^}]*)\}?")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def filled(value: Any, place: str, environment: Mapping[str, str], file: str) -> Any:
-    """The value with each variable in its texts replaced; `$${` is a literal `${`. Raises ConfigurationError that names
-    every variable that is missing or empty, and where it is wanted; values are never repeated."""
+def filled(tables: Mapping[str, Any], environment: Mapping[str, str], file: str) -> dict[str, Any]:
+    """The tables with each variable in their texts replaced; `$${` is a literal `${`. Raises ConfigurationError that
+    names every variable that is missing or empty, and where it is wanted; values are never repeated."""
     missing: list[str] = []
-    done = _filled(value, place, environment, missing)
+    done = {name: _filled(value, name, environment, missing) for name, value in tables.items()}
     if missing:
         raise ConfigurationError(f"settings in {file} name variables that are not there: {'; '.join(missing)}")
     return done

@@ -33,7 +33,9 @@ def strict_json(text: str) -> JSON:
     nesting deeper than MAX_DEPTH."""
     try:
         value: JSON = json.loads(text, object_pairs_hook=_object, parse_int=whole_number, parse_constant=_refused)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise NotJSON("nested too deeply") from None
+    except ValueError as error:
         raise NotJSON(str(error)) from None
     if too_deep(value):
         raise NotJSON("nested too deeply")

@@ -85,6 +85,12 @@ def test_what_is_no_variable_is_told(written: str) -> None:
         ('[mcp."a b"]\ncommand = ["x"]', "mcp.a b"),
         ('[mcp.a]\ncommand = ["x"]\nstart_timeout_s = 0', "mcp.a.start_timeout_s"),
         ('mcp = "x"', "mcp in surestep.toml is text"),
+        ('[mcp.a]\nurl = "http://h:99999/${T}"', "port out of range"),
+        ('[mcp.a]\nurl = "http://[h/${T}"', "mcp.a in surestep.toml"),
+        ('[mcp.a]\nurl = "https://h"\nheaders = { "X Y" = "${T}" }', "'X Y' is no name of a header"),
+        ('[mcp.a]\nurl = "https://h"\nheaders = { Host = "${T}" }', "'Host' is no name of a header"),
+        ('[mcp.a]\nurl = "https://h"\nheaders = { Authorization = "Bearer ü${T}" }', "Authorization holds what"),
+        ('[mcp.a]\nurl = "https://h"\nheaders = { Authorization = "${T}\\nX: y" }', "Authorization holds what"),
     ],
 )
 def test_a_server_that_makes_no_sense_is_told(text: str, said: str) -> None:

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from graph.registries import outside
 from graph.settings import Settings
 from plans.errors import ConfigurationError
 from tests.graph.program import Project, Run
@@ -59,6 +60,44 @@ def test_services_stand_in_the_file_with_variables_for_secrets(tmp_path: Path, m
         Settings.load(environment={})
 
 
+def test_every_fault_of_several_toolkits_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables that are missing, hosts that are none, documents that are not there: all of them in one message."""
+    text = """
+    http_hosts = ["https://a.example.com", "*.com", "ok.example.com"]
+    http_private_hosts = ["a", "b=999", "c=::ffff:169.254.169.254"]
+    [mcp.one]
+    command = "${{ONE}}"
+    [openapi.two]
+    document = "two.yaml"
+    auth.token = "${{TWO}}"
+    base_url = "https://two.example.com"
+    [openapi.three]
+    document = "~/three-of-nobody.yaml"
+    """
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, text=text)
+    with pytest.raises(ConfigurationError) as missing:
+        Settings.load(environment={})
+    assert all(
+        words in str(missing.value) for words in ("mcp.one.command wants ONE", "openapi.two.auth.token wants TWO")
+    )
+    with pytest.raises(ConfigurationError) as wrong:
+        Settings.load(environment={"ONE": "true", "TWO": SECRET})
+    for words in (
+        "'https://a.example.com' should",
+        "'*.com' would",
+        "'a' should",
+        "'b=999'",
+        "'c=::ffff:169.254.169.254'",
+    ):
+        assert words in str(wrong.value)
+    hosts = {"SURESTEP_HTTP_HOSTS": "ok.example.com", "SURESTEP_HTTP_PRIVATE_HOSTS": "d=10.0.0.1"}
+    with pytest.raises(ConfigurationError) as absent:
+        outside(Settings.load(environment={"ONE": "true", "TWO": SECRET, **hosts}))
+    for words in ("openapi.two: the OpenAPI document two.yaml", f"document {Path.home()}/three-of-nobody.yaml"):
+        assert words in str(absent.value)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -68,6 +107,9 @@ def test_services_stand_in_the_file_with_variables_for_secrets(tmp_path: Path, m
         ('[openapi.shop]\ndocument = "d"\nheaders.X-Key = ["${{SHOP_TOKEN}}"]', "openapi.shop.headers.X-Key"),
         ('[openapi.shop]\ndocument = "d"\ntools.a = {{timout_s = 3}}', "did you mean 'timeout_s'?"),
         ('[openapi."a b"]\ndocument = "d"', "openapi.a b"),
+        ("[openapi.shop]\ndocument = 5", "openapi.shop.document in surestep.toml is a number: it should be the name"),
+        ('[openapi.shop]\ndocument = ""', "openapi.shop.document in surestep.toml is text: it should be the name"),
+        ('[openapi.shop]\ndocument = "d"\nheaders.Host = "${{SHOP_TOKEN}}"', "'Host' is no name of a header"),
     ],
 )
 def test_what_cannot_be_used_is_told_without_secrets(

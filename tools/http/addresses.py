@@ -47,6 +47,15 @@ _NEVER: tuple[Network, ...] = tuple(
     for text in ("0.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16", "224.0.0.0/4", "::/128", "fe80::/10", "ff00::/8",
                  "fd00:ec2::254/128", "100.100.100.200/32", "192.0.0.192/32")
 )  # fmt: skip
+_NEVER_EMBEDDED: tuple[Network, ...] = tuple(
+    ipaddress.IPv6Network(
+        (int(form.network_address) | int(never.network_address) << shift, form.prefixlen + never.prefixlen)
+    )
+    for form, shift in ((ipaddress.IPv6Network("::ffff:0:0/96"), 0), (ipaddress.IPv6Network("::/96"), 0),
+                        (ipaddress.IPv6Network("64:ff9b::/96"), 0), (ipaddress.IPv6Network("2002::/16"), 80))
+    for never in _NEVER if never.version == 4 and int(never.network_address) > 0
+)  # fmt: skip
+"""The same in the forms of IPv6 that stand for addresses of IPv4."""
 
 
 def not_public(address: Address) -> str | None:
@@ -61,4 +70,4 @@ def not_public(address: Address) -> str | None:
 
 def never_allowed(network: Network) -> bool:
     """Whether it holds addresses that no configuration can allow: metadata services, link-local, multicast, any."""
-    return any(network.version == never.version and network.overlaps(never) for never in _NEVER)
+    return any(network.version == never.version and network.overlaps(never) for never in (*_NEVER, *_NEVER_EMBEDDED))

@@ -17,6 +17,8 @@ _TEXT = re.compile(
     r"(xml|javascript|ecmascript|yaml|x-yaml|toml|sql|graphql|x-ndjson|ndjson|jsonlines|json-seq|x-www-form-urlencoded)"
 )
 _IN_HTML = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]{1,40})""", re.IGNORECASE)
+_NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
+"""Codecs of Python's that no page is written in: some fail on anything, one takes the square of the time."""
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -80,6 +82,6 @@ def _known(charset: str | None) -> str | None:
     """A charset's codec, if it is one of text: Python has others too, which unpack archives."""
     try:
         found = codecs.lookup(charset or "")
-    except LookupError:
+    except (LookupError, ValueError):
         return None
-    return found.name if getattr(found, "_is_text_encoding", False) else None
+    return found.name if getattr(found, "_is_text_encoding", False) and found.name not in _NO_CHARSETS else None

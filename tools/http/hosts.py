@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from plans.failure import ToolFailure
 from plans.wording import listed
 from tools.http.addresses import Address, Network, never_allowed, not_public
 from tools.http.urls import DEFAULT_PORTS, Target, host_name
 
+T = TypeVar("T")
 _ENTRY = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:/@\s]+)(?::(?P<port>[0-9]{1,5}))?")
 
 
@@ -69,19 +71,35 @@ class Hosts:
 
 def patterns(entries: Sequence[str]) -> tuple[HostPattern, ...]:
     """From `api.example.com`, `*.example.com` or `example.com:8443`. ValueError says what is wrong with which."""
-    return tuple(_pattern(entry) for entry in entries)
+    return tuple(_each(_pattern, entries))
 
 
 def private_addresses(entries: Sequence[str]) -> dict[str, tuple[Network, ...]]:
     """From `name=address` or `name=network`, a name as often as it has addresses. ValueError as for `patterns`."""
     found: dict[str, tuple[Network, ...]] = {}
-    for entry in entries:
-        name, equals, where = entry.partition("=")
-        if not equals:
-            raise ValueError(f"{entry!r} should be name=address, such as intranet.example.com=10.0.0.5")
-        host, network = _name(name.strip(), entry), _network(where.strip(), entry)
+    for host, network in _each(_private_address, entries):
         found[host] = (*found.get(host, ()), network)
     return found
+
+
+def _each(read: Callable[[str], T], entries: Sequence[str]) -> list[T]:
+    """Each entry as it is read. ValueError says what is wrong with all of them."""
+    found, faults = list[T](), list[str]()
+    for entry in entries:
+        try:
+            found.append(read(entry))
+        except ValueError as fault:
+            faults.append(str(fault))
+    if faults:
+        raise ValueError("; ".join(faults))
+    return found
+
+
+def _private_address(entry: str) -> tuple[str, Network]:
+    name, equals, where = entry.partition("=")
+    if not equals:
+        raise ValueError(f"{entry!r} should be name=address, such as intranet.example.com=10.0.0.5")
+    return _name(name.strip(), entry), _network(where.strip(), entry)
 
 
 def _pattern(entry: str) -> HostPattern:

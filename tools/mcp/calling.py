@@ -15,7 +15,7 @@ from tools.mcp.content import error_text, value_of
 from tools.mcp.definition import Definition, Faulty, read
 from tools.mcp.http import StatusError
 from tools.mcp.link import Link, NotOpened
-from tools.mcp.peer import Answered, Lost
+from tools.mcp.peer import Answered, Forgotten, Lost
 from tools.output import BadOutput
 
 KEY = "surestep/idempotency-key"
@@ -55,7 +55,7 @@ Links = Callable[[], Link]
 async def call(links: Links, pinned: Pinned, args: Mapping[str, JSON], ctx: ToolContext) -> JSON:
     """The tool's result. `links` gives the connection, or a new one where that is over. Sent once more only where it is
     certain that it was not sent before. Raises ToolFailure, BadOutput, Lost, StatusError."""
-    raw = ""
+    raw, forgotten = "", False
     for _ in range(2):
         link = links()
         try:
@@ -66,6 +66,9 @@ async def call(links: Links, pinned: Pinned, args: Mapping[str, JSON], ctx: Tool
                 raise
             link.retire()  # whatever ails it, it takes no request
             raw = link.raw
+            forgotten = isinstance(lost, Forgotten)
+    if forgotten:
+        raise ToolFailure("NOT_FOUND", f"{pinned.tool} cannot be reached: its server answers 404, in a new session too")
     raise _unreachable(pinned.tool, "the connection was lost before the call", raw)
 
 
@@ -79,7 +82,7 @@ async def _on(link: Link, pinned: Pinned, args: Mapping[str, JSON], ctx: ToolCon
     if not pinned.reads:
         asked["_meta"] = {KEY: ctx.idempotency_key}
     try:
-        result = await peer.request("tools/call", asked, _paced(ctx.progress))
+        result = link.without_secrets(await peer.request("tools/call", asked, _paced(link, ctx.progress)))
     except Answered as error:
         raise _refusal(pinned, error, link) from None
     if result.get("isError") is True:
@@ -126,7 +129,7 @@ async def _checked(link: Link, pinned: Pinned, until: float) -> None:
     raise ToolFailure("NOT_FOUND", f"{pinned.tool} is gone: its server lists it no more")
 
 
-def _paced(progress: Progress) -> Progress:
+def _paced(link: Link, progress: Progress) -> Progress:
     """Tells no more often than a person can see, however fast the server counts."""
     told = -math.inf
 
@@ -134,7 +137,7 @@ def _paced(progress: Progress) -> Progress:
         nonlocal told
         if (now := time.monotonic()) - told >= PACE_S:
             told = now
-            progress(fraction, words)
+            progress(fraction, link.scrubbed(words))
 
     return tell
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
+from tools.http.messages import is_header
 from tools.policies import Policies
 from tools.spec import Seconds
 
@@ -52,6 +53,17 @@ class Server(Policies):
         """A command may be one text, split as a shell does; no shell runs it."""
         return tuple(shlex.split(value)) if isinstance(value, str) else value
 
+    @field_validator("headers")
+    @classmethod
+    def _sendable(cls, value: dict[str, str]) -> dict[str, str]:
+        """What cannot stand in a header is refused here, where the message does not hold it."""
+        for name, said in value.items():
+            if not is_header(name):
+                raise ValueError(f"{name!r} is no name of a header that can be set")
+            if not said.isascii() or not said.isprintable() or said != said.strip():
+                raise ValueError(f"the header {name} holds what a header cannot hold")
+        return value
+
     @model_validator(mode="after")
     def _one_way_in(self) -> Self:
         if (self.command is None) == (self.url is None):
@@ -90,5 +102,6 @@ _LEAST_SECRET = 6
 
 
 def _reachable(url: str) -> bool:
+    """Whether it is a URL that can be used. ValueError for one with a port or an address that is none."""
     parts = urlsplit(url)
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

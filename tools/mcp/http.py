@@ -16,12 +16,14 @@ import httpx
 from mcp.client.streamable_http import streamable_http_client
 
 from tools.mcp.config import Server
-from tools.mcp.peer import Lost
+from tools.mcp.peer import Forgotten, Lost
 
 GRACE_S = 0.25
 """How long after the end of a stream its answer may still be on its way to whoever waits."""
 RESUME_S = 5.0
 """The same where the server numbers its events: the transport asks again for what came after the last one."""
+MAX_ANSWER = 128 * 1024 * 1024
+"""Most bytes of one answer, its events included: what the largest file takes that a result may hold, and some more."""
 _TIMEOUT = httpx.Timeout(30.0, read=300.0)
 
 Failed = Callable[[object, Exception], None]
@@ -41,7 +43,8 @@ async def remote(server: Server, failed: Failed, verify: Any) -> AsyncIterator[A
     """The streams of a server at a URL; nothing is connected until something is sent. `failed` is told the number of a
     request that will not be answered, and why. Redirects are followed only within the server's origin."""
     transport = _Watched(httpx.AsyncHTTPTransport(verify=verify), failed)
-    client = httpx.AsyncClient(headers=server.headers, timeout=_TIMEOUT, transport=transport)
+    headers = {"Accept-Encoding": "identity", **server.headers}  # what is packed may be larger than any memory
+    client = httpx.AsyncClient(headers=headers, timeout=_TIMEOUT, transport=transport)
     async with client, streamable_http_client(server.url or "", http_client=client) as (read, write, _):
         yield read, write
 
@@ -64,12 +67,15 @@ class _Watched(httpx.AsyncBaseTransport):
             return self._accepted(request, number, Lost(sent=False))
         except httpx.TransportError:
             return self._accepted(request, number, Lost(sent=True))
-        if response.status_code == httpx.codes.NOT_FOUND and number is not None:
+        if response.status_code == httpx.codes.NOT_FOUND and number is not None and "mcp-session-id" in request.headers:
             await response.aclose()
-            return self._accepted(request, number, Lost(sent=False))  # it knows our session no more, so it did nothing
+            return self._accepted(request, number, Forgotten())
         if response.status_code >= httpx.codes.BAD_REQUEST:
             await response.aclose()
             return self._accepted(request, number, StatusError(response))
+        if number is not None and response.is_success and not _is_answer(response):
+            await response.aclose()
+            return self._accepted(request, number, Lost(sent=True))
         if number is not None:
             response.stream = _Heard(response.stream, lambda resumable: self._ended(number, resumable=resumable))
         return response
@@ -97,7 +103,11 @@ class _Heard(httpx.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
+            heard = 0
             async for chunk in self._inner:
+                heard += len(chunk)
+                if heard > MAX_ANSWER:
+                    raise httpx.ReadError("the answer has no end")
                 self._resumable = self._resumable or chunk.startswith(b"id:") or b"\nid:" in chunk
                 yield chunk
         finally:
@@ -105,6 +115,15 @@ class _Heard(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+def _is_answer(response: httpx.Response) -> bool:
+    """Whether the transport can read an answer from it: it would wait for ever for one in another form."""
+    media = response.headers.get("content-type", "").lower()
+    plain = response.headers.get("content-encoding", "identity") == "identity"
+    return (
+        plain and response.status_code == httpx.codes.OK and media.startswith(("application/json", "text/event-stream"))
+    )
 
 
 def _asked(request: httpx.Request) -> tuple[bool, object]:

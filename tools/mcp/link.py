@@ -76,6 +76,16 @@ class Link:
             text = text.replace(secret, "***")
         return text
 
+    def without_secrets(self, value: Any) -> Any:
+        """What the server has sent, without the secrets that it was given."""
+        if not self._server.secrets:
+            return value
+        if isinstance(value, dict):
+            return {self.scrubbed(name): self.without_secrets(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self.without_secrets(item) for item in value]
+        return self.scrubbed(value) if isinstance(value, str) else value
+
     async def peer(self, until: float) -> Peer:
         """The conversation, once the server has greeted; `until` is an instant of time.monotonic(). Raises NotOpened:
         nothing was asked."""
@@ -92,7 +102,7 @@ class Link:
             if self._listed is None or peer.changed:
                 peer.changed = False
                 async with asyncio.timeout(max(0.0, until - time.monotonic())):
-                    self._listed = await _all_tools(peer)
+                    self._listed = self.without_secrets(await _all_tools(peer))
             return self._listed
 
     async def is_there(self, until: float) -> bool:

@@ -7,6 +7,7 @@ whether a request was handed over, whether the server is gone, and what of a lis
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -30,6 +31,13 @@ class Lost(ConnectionError):
     def __init__(self, *, sent: bool) -> None:
         super().__init__("the connection to the MCP server was lost")
         self.sent = sent
+
+
+class Forgotten(Lost):
+    """The server knows our session no more, as it says; so it has done nothing with the request."""
+
+    def __init__(self) -> None:
+        super().__init__(sent=False)
 
 
 class Answered(Exception):
@@ -186,6 +194,13 @@ def _fraction(params: Mapping[str, Any]) -> tuple[float | None, str]:
     """Progress as ours: a share between 0 and 1 where a total is said, and the server's words, cut and printable."""
     done, total, words = params.get("progress"), params.get("total"), params.get("message")
     shown = "".join(c if c.isprintable() else " " for c in words[:200]) if isinstance(words, str) else ""
-    if isinstance(done, int | float) and isinstance(total, int | float) and total > 0:
-        return min(1.0, max(0.0, done / total)), shown
-    return None, shown
+    return (_share(done, total) if isinstance(done, int | float) and isinstance(total, int | float) else None), shown
+
+
+def _share(done: float, total: float) -> float | None:
+    """A share between 0 and 1; None where the two numbers are none, or too large for one."""
+    try:
+        share = done / total
+    except (OverflowError, ZeroDivisionError):
+        return None
+    return min(1.0, max(0.0, share)) if total > 0 and math.isfinite(share) else None

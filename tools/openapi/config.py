@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,16 @@ class Service(Policies):
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     prefix: str = Field("", pattern=r"^[A-Za-z0-9_-]{0,40}$")
 
+    @field_validator("document", mode="before")
+    @classmethod
+    def _a_file(cls, value: Any) -> Any:
+        """The document's value, or its file; `~/` is the home folder, as it is in a shell."""
+        if isinstance(value, Path | str) and str(value):
+            return Path(value).expanduser() if str(value).startswith("~/") else Path(value)
+        if isinstance(value, Mapping) and value:
+            return dict(value)
+        raise ValueError("it should be the name of a file")
+
     @field_validator("headers")
     @classmethod
     def _named(cls, value: dict[str, SecretStr]) -> dict[str, SecretStr]:
@@ -47,5 +58,5 @@ class Service(Policies):
         for name, secret in value.items():
             said = secret.get_secret_value()
             if not said or not said.isascii() or not said.isprintable() or said != said.strip():
-                raise ValueError(f"{name} is empty, or holds what a header cannot hold")
+                raise ValueError(f"the secret {name} is empty, or holds what a header cannot hold")
         return value

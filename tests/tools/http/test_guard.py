@@ -159,7 +159,8 @@ def test_an_entry_that_is_no_host_is_refused(entry: str) -> None:
 @pytest.mark.parametrize(
     "entry",
     ["a.example.com", "=10.0.0.1", "a.example.com=", "a.example.com=b", "a.example.com=169.254.169.254", "a=0.0.0.0/0",
-     "a=::/0", "a=fe80::1", "a=224.0.0.1", "a=10.0.0.1/8", "a=168.63.129.16", "a=fd00::/8", "*.a.com=10.0.0.1"],
+     "a=::/0", "a=fe80::1", "a=224.0.0.1", "a=10.0.0.1/8", "a=168.63.129.16", "a=fd00::/8", "*.a.com=10.0.0.1",
+     "a=::ffff:169.254.169.254", "a=64:ff9b::/96", "a=64:ff9b::a9fe:a9fe", "a=2002:a9fe:a9fe::1", "a=::a9fe:a9fe"],
 )  # fmt: skip
 def test_what_no_setting_can_allow(entry: str) -> None:
     """Metadata services, link-local and multicast addresses are refused even as private ones, and so are slips."""
