@@ -56,7 +56,8 @@ def _refuse_clash(folder: Path) -> None:
             place = file if file.is_file() else package
             raise NameClash(
                 f"{place} has the name of Surestep's own package {name!r}, so Python can find only one of them. "
-                f"Rename yours (for example to my_{name}), or run from another folder"
+                f"Rename yours (for example to my_{name}), or run from another folder. A checkout of "
+                "Surestep itself has to be installed in place: pip install -e ."
             )
 
 

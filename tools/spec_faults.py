@@ -52,7 +52,8 @@ def contradictions(spec: ToolSpec) -> Iterator[str]:
 
 def without_description(name: str) -> str:
     """What to tell about a tool that says nothing about itself."""
-    return f"the tool {name!r} has no description: a planner knows it by its name alone; give it a docstring"
+    cure = "give it a docstring, or a summary in its document"
+    return f"the tool {name!r} has no description: a planner knows it by its name alone; {cure}"
 
 
 def _place(parts: Sequence[Any]) -> str:
