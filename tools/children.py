@@ -151,6 +151,8 @@ class Child:
         return not job.abandoned.is_set()
 
     def _died(self, tool: str, *, certain: bool) -> ToldApart:
+        with suppress(subprocess.TimeoutExpired):
+            self._own.wait(GRACE_S)  # its line ends a moment before it does, and its own end is what is told
         self.end()
         status = self._own.returncode
         how = f"was ended by {_name_of(-status)}" if status < 0 else f"ended itself with status {status}"

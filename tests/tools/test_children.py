@@ -157,7 +157,13 @@ async def test_a_failure_means_what_it_means_in_this_process(effect: Any) -> Non
 
 @pytest.mark.parametrize(
     ("how", "said"),
-    [("exit", "ended itself with status 3"), ("segfault", "SIGSEGV"), ("memory", "SIGKILL"), ("odd", "signal 35")],
+    [
+        ("exit", "ended itself with status 3"),
+        ("segfault", "SIGSEGV"),
+        ("memory", "SIGKILL"),
+        ("odd", "signal 35"),
+        ("deaf", "itself with status 1"),
+    ],
 )
 async def test_a_child_that_dies_is_a_failure_and_no_more(how: str, said: str) -> None:
     """The effect is in doubt, a read would have failed; how it died is said, and the next call gets another child."""
