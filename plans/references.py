@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from plans.expressions import MAX_LENGTH, InvalidExpression, compiled, finds_null
 from plans.values import JSON, Path
+from plans.wording import kind_of
 
 SHORT = 200
 """Longest text whose parts are remembered, in characters."""
@@ -197,4 +198,4 @@ def _shape(value: JSON) -> str:
         return f"an object with the keys {shown}" if keys else "an empty object"
     if isinstance(value, list):
         return f"a list of {len(value)}"
-    return "null" if value is None else f"a {type(value).__name__}"
+    return kind_of(value)

@@ -126,7 +126,7 @@ def test_places_of_references_are_paths() -> None:
         ("${s1.x}", {"y": 1}, "finds nothing in an object with the keys y"),
         ("${s1.x}", {}, "an empty object"),
         ("${s1.x}", None, "null"),
-        ("${s1.x}", "text", "a str"),
+        ("${s1.x}", "words", "finds nothing in text"),
         ("${s1[3]}", [1], "a list of 1"),
         ("<${s1.x}>", {}, "finds nothing"),
         ("${s1.[}", {}, "not JMESPath"),
