@@ -7,16 +7,14 @@ among the drafts from 4 on, and what it says else means the newest. References l
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
-from plans.values import JSON, canonical, printable
+from plans.values import JSON, canonical
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -32,14 +30,6 @@ _APPLYING = (
     "dependencies", "dependentSchemas", "else", "if", "items", "not", "oneOf", "patternProperties", "prefixItems",
     "properties", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
 )  # fmt: skip
-_ONE = frozenset(
-    {"additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then",
-     "unevaluatedItems", "unevaluatedProperties"}
-)  # fmt: skip
-_SEVERAL = frozenset({"allOf", "anyOf", "items", "oneOf", "prefixItems"})
-_NAMED = frozenset({"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"})
-_SAME_VALUE = frozenset({"allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then"})
-_REFERRING = ("$ref", "$dynamicRef", "$recursiveRef")
 _DRAFTS = {
     "http://json-schema.org/draft-04/schema": "Draft4Validator",
     "http://json-schema.org/draft-06/schema": "Draft6Validator",
@@ -67,7 +57,7 @@ def validator(schema: Mapping[str, Any]) -> Validator:
 
     # An empty registry: a schema from elsewhere must not make us fetch what it points to.
     named = {key: value for key, value in schema.items() if key not in ("$id", "id")}
-    made: Validator = _draft(schema)(named, registry=Registry())
+    made: Validator = draft_of(schema)(named, registry=Registry())
     return made
 
 
@@ -83,28 +73,8 @@ def errors(judge: Validator, value: JSON) -> Iterator[ValidationError]:
     yield from found
 
 
-def fault(schema: Mapping[str, Any]) -> str | None:
-    """What is wrong with a schema itself, as a clause: that it is none, where it points to nothing, or that it says the
-    same of the same value without end."""
-    draft = _draft(schema)
-    try:
-        for error in errors(draft(draft.META_SCHEMA), dict(schema)):
-            return f"is no JSON schema: {printable(error.message, 200)} at {printable(error.json_path)}"
-        parts = list(_parts(schema))
-    except Endless as why:
-        return str(why)
-    for part in parts:
-        for keyword in _REFERRING:
-            if isinstance(ref := part.get(keyword), str) and _found(schema, ref) is None:
-                return f"refers to {printable(ref)!r}, which is not in it"
-    if strange := next((pattern for part in parts for pattern in _patterns(part) if not _readable(pattern)), None):
-        return f"has the pattern {printable(strange)!r}, which is no regular expression"
-    if any("unevaluatedProperties" in part for part in parts) and any("patternProperties" in part for part in parts):
-        return "has unevaluatedProperties and patternProperties, which are not judged together"
-    return "refers to itself without end" if _in_a_circle(schema, parts) else None
-
-
-def _draft(schema: Mapping[str, Any]) -> Any:
+def draft_of(schema: Mapping[str, Any]) -> Any:
+    """What judges by the draft that a schema says it is of, else by the newest; within bounds."""
     said = schema.get("$schema")
     return _bounded(_DRAFTS.get(said.rstrip("#"), "Draft202012Validator") if isinstance(said, str) else "")
 
@@ -145,7 +115,7 @@ def _counted(judged: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @lru_cache(maxsize=1_024)
-def _matching(pattern: str) -> Callable[[str], bool] | None:
+def matching(pattern: str) -> Callable[[str], bool] | None:
     """Whether a text holds what a pattern describes; None for a pattern that is not known."""
     from pydantic_core import SchemaError, SchemaValidator, core_schema
 
@@ -156,25 +126,8 @@ def _matching(pattern: str) -> Callable[[str], bool] | None:
 
 
 def _matches(pattern: str, text: str) -> bool | None:
-    matching = _matching(pattern)
-    return None if matching is None else matching(text)
-
-
-def _patterns(part: Mapping[str, Any]) -> list[str]:
-    named = part.get("patternProperties")
-    own = part.get("pattern")
-    return [*([own] if isinstance(own, str) else []), *(named if isinstance(named, Mapping) else ())]
-
-
-def _readable(pattern: str) -> bool:
-    """Whether some reader knows it: a pattern with backreferences, which Rust does not, is a pattern all the same."""
-    if _matching(pattern) is not None:
-        return True
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError):
-        return False
-    return True
+    judged = matching(pattern)
+    return None if judged is None else judged(text)
 
 
 def _pattern(_: Any, pattern: Any, value: Any, __: Any) -> Iterator[Any]:
@@ -211,67 +164,3 @@ def _unique_items(_: Any, rule: Any, value: Any, __: Any) -> Iterator[Any]:
 
     if rule is True and isinstance(value, list) and len({canonical(item) for item in value}) < len(value):
         yield ValidationError("it has elements that are the same")
-
-
-def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The schema and all that it holds, wherever a schema can stand."""
-    waiting: list[Any] = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            yield part
-            for keyword in part:
-                waiting += _below(part, keyword)
-
-
-def _below(part: Mapping[str, Any], keyword: str) -> Iterable[Any]:
-    value = part[keyword]
-    if keyword in _SEVERAL and isinstance(value, list):
-        return value
-    if keyword in _NAMED and isinstance(value, Mapping):
-        return value.values()
-    return [value] if keyword in _ONE else []
-
-
-def _found(schema: Mapping[str, Any], ref: str) -> Any:
-    """What a reference names in its schema; None where it leads elsewhere or to nothing."""
-    found: Any = schema
-    if ref.partition("/")[0] != "#":
-        return None
-    for step in ref.split("/")[1:]:
-        key = unquote(step).replace("~1", "/").replace("~0", "~")
-        if isinstance(found, Mapping):
-            found = found.get(key)
-        elif isinstance(found, list):
-            found = found[int(key)] if key.isdecimal() and len(key) < 9 and int(key) < len(found) else None
-        else:
-            return None
-    return found if isinstance(found, Mapping | bool) else None
-
-
-def _in_a_circle(schema: Mapping[str, Any], parts: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether judging a value may lead to the same schema for the same value again."""
-    done: set[int] = set()
-    for start in parts:
-        path: dict[int, Iterator[Any]] = {}
-        stack = [start]
-        while stack:
-            part = stack[-1]
-            if id(part) not in path:
-                path[id(part)] = iter(_of_the_same_value(schema, part))
-            following = next(path[id(part)], None)
-            if following is None:
-                done.add(id(part))
-                del path[id(stack.pop())]
-            elif id(following) in path:
-                return True
-            elif id(following) not in done:
-                stack.append(following)
-    return False
-
-
-def _of_the_same_value(schema: Mapping[str, Any], part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    found = [below for keyword in part if keyword in _SAME_VALUE for below in _below(part, keyword)]
-    found += [part[keyword] for keyword in ("if", "then", "else", "not") if keyword in part]
-    found += [_found(schema, ref) for keyword in _REFERRING if isinstance(ref := part.get(keyword), str)]
-    return [each for each in found if isinstance(each, Mapping)]

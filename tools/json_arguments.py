@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from plans.values import JSON, Path
-from tools.foreign_schemas import Endless, errors, fault, validator
+from tools.foreign_schemas import Endless, errors, validator
 from tools.problems import Problem, above, kind_of, scrubbed, unknown, within
+from tools.schema_faults import fault
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError

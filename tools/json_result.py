@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from plans.values import JSON
-from tools.foreign_schemas import Endless, errors, fault, validator
+from tools.foreign_schemas import Endless, errors, validator
 from tools.output import BadOutput, Result, plain
+from tools.schema_faults import fault
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

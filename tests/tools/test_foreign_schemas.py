@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from tools.foreign_schemas import MAX_STEPS, Endless, errors, fault, validator
+from tools.foreign_schemas import MAX_STEPS, Endless, errors, validator
 from tools.json_arguments import SchemaArguments
 from tools.json_result import SchemaResult
 from tools.output import BadOutput
+from tools.schema_faults import fault
 
 DOUBLING: dict[str, Any] = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
 TREE = {"type": "object", "properties": {"below": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/tree"}]}}}
@@ -118,6 +119,20 @@ def test_a_tree_is_judged_as_deep_as_honest_ones_are() -> None:
         deep = {"below": deep}
     with pytest.raises(Endless, match="too deeply"):
         list(errors(validator(schema), deep))
+
+
+def test_definitions_are_judged_once_however_many_tools_share_them() -> None:
+    """A large document says the same of every operation; a draft's judgement is no other draft's, and faults stay."""
+    shared = {f"s{n}": {"properties": {f"p{m}": {"type": "string"} for m in range(20)}} for n in range(40)}
+    schemas = [{"title": f"t{n}", "$ref": "#/$defs/s0", "$defs": shared} for n in range(40)]
+    began = time.process_time()
+    assert [fault(schema) for schema in schemas] == [None] * 40
+    assert time.process_time() - began < 4
+    early = {"$schema": "http://json-schema.org/draft-04/schema#", "exclusiveMinimum": True, "minimum": 1}
+    for _ in range(2):
+        assert fault(early) is None
+        assert "no JSON schema" in str(fault({**early, "$schema": "https://json-schema.org/draft/2020-12/schema"}))
+        assert "at $.$defs.b.type" in str(fault({"$defs": {"a": {}, "b": {"type": 5}}}))
 
 
 def test_patterns_of_other_languages_are_no_reason_to_leave_a_tool_out() -> None:

@@ -200,9 +200,10 @@ async def test_over_http_a_status_is_that_calls_failure(
         await asyncio.to_thread(eventually, lambda: "other {}" in raw_http.calls())
         outcome = await called(registry, "shop_look", tmp_path)
         assert code_of(await other) == "TIMEOUT"
+        seen = lambda: any("notifications/cancelled" in line for line in raw_http.calls())  # noqa: E731
+        assert await asyncio.to_thread(eventually, seen)
     assert isinstance(outcome, CallFailure)
     assert (outcome.failure.code, outcome.failure.delay_s) == (code, 7.0)
-    assert any("notifications/cancelled" in line for line in raw_http.calls())
 
 
 async def test_over_http_headers_are_sent_and_never_shown(raw_http: Served, tmp_path: Path) -> None:
