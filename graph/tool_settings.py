@@ -16,7 +16,8 @@ from plans.errors import InvalidInput, PromotionRefused, UnknownTool, UsageError
 from plans.shadowing import AGREEMENTS, Agreement
 from plans.values import JSON, unclean
 from plans.wording import listed, nearest
-from tools.ports import Clock, Ports
+from tools.breaker import close_circuit
+from tools.ports import BreakerStore, Clock, Ports
 from tools.settings import ANSWERED_BY, Flat, fault_of_name, faults_in, flattened, merged, nested, with_changes
 from tools.shadows import pair_of
 
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
 class Changed:
     """What a change has made of a tool's settings: those that differ, by name, from what and to what. A setting that
     is missing on one side is there as declared. `forgiven` counts calls that had failed, and that may be made again at
-    once."""
+    once; `closed` says that a breaker was open, and is closed now."""
 
     tool: str
     before: Flat
     after: Flat
     forgiven: int = 0
+    closed: bool = False
 
     @classmethod
     def of(cls, tool: str, before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Changed:
@@ -67,7 +69,7 @@ class ToolSettings:
         self._shadows = PostgresShadows(database)
         own = ports.settings if ports is not None else None
         self._settings = own if isinstance(own, PostgresSettings) else PostgresSettings(database)
-        self._breakers = PostgresBreakers(database)
+        self._breakers: BreakerStore = ports.breakers if ports is not None else PostgresBreakers(database)
         failures = ports.failures if ports is not None else None
         self._failures = failures if isinstance(failures, PostgresFailures) else PostgresFailures(database)
         self._clock = ports.clock if ports is not None else Clock()
@@ -93,14 +95,15 @@ class ToolSettings:
         return await self._stored(tool, change, by)
 
     async def enable(self, tool: str, *, by: str = "library") -> Changed:
-        """Switch a tool on, and let calls of it be made again that were not because they had failed again and again.
-        Raises UnknownTool."""
+        """Switch a tool on, close its breaker, and let calls of it be made again that were not because they had failed
+        again and again. Raises UnknownTool."""
         declared = self._registry.declared.get(tool)
         if declared is not None and declared.enabled:
             changed = await self.set(tool, {}, unset=["enabled"], by=by)
         else:
             changed = await self.set(tool, {"enabled": True}, by=by)
-        return replace(changed, forgiven=await self._failures.forget(tool))
+        closed = await close_circuit(self._breakers, tool)
+        return replace(changed, forgiven=await self._failures.forget(tool), closed=closed)
 
     async def disable(self, tool: str, *, by: str = "library") -> Changed:
         """Switch a tool off: its next start is refused, and goes to its fallback. Raises UnknownTool."""

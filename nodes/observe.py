@@ -18,6 +18,9 @@ from tools.fallbacks import labelled
 if TYPE_CHECKING:
     from nodes.session import Session
 
+LONG_WAIT_S = 5.0
+"""From here on a wait is told: the step's own backoff never is that long."""
+
 
 async def observe(state: AgentState, session: Session) -> dict[str, Any]:
     """Decide about every outcome that has no verdict, then take the most severe verdict that waits."""
@@ -75,9 +78,18 @@ async def _decided(session: Session, unit: str) -> Verdict:
         args, tool = intent.get("args", {}), intent.get("tool", "")
         await record_request(session, unit, "unknown_outcome", tool, args, "high", run.failure.message)
     await session.record("verdict", unit, run.attempt, body={"verdict": verdict.model_dump()})
+    _say_the_wait(session, verdict)
     if verdict.verdict in ("retry", "next", "finish"):
         session.scheduling().moved(unit)
     return verdict
+
+
+def _say_the_wait(session: Session, verdict: Verdict) -> None:
+    """A step that waits longer than anybody would expect says how long, and for what."""
+    wait_s = (verdict.not_before or 0.0) - session.clock.wall()
+    if wait_s >= LONG_WAIT_S:
+        message = f"{verdict.step_id} is tried again in {wait_s:.0f} s: {verdict.reason}"
+        session.emit(Event(kind="notice", step_id=verdict.step_id, message=message))
 
 
 def _standing(session: Session, unit: str, failure: Failure) -> Standing:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from plans.values import JSON
-from tools.outcome import Call, Outcome, Proceed, Success, refused
+from tools.outcome import Call, CallFailure, Outcome, Proceed, Success, refused
 from tools.ports import BreakerStore, Ports
 from tools.spec import BreakerPolicy
 from tools.tool import Tool
@@ -28,7 +28,7 @@ PROBE_GRACE_S = 5.0
 class BreakerState(BaseModel):
     """One tool's breaker, as it is stored. `window` holds the last calls, True for a success; `since` is the wall time
     at which it opened, or at which the probe started; `turn` grows with every change of status, so that a call which
-    started before a change does not count after it."""
+    started before a change does not count after it. `why` is the code of the failure that opened it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -36,6 +36,7 @@ class BreakerState(BaseModel):
     window: tuple[bool, ...] = ()
     since: float = 0.0
     turn: int = 0
+    why: str = ""
 
 
 def admit(state: BreakerState, policy: BreakerPolicy, now: float, probe_s: float) -> tuple[BreakerState, float]:
@@ -46,29 +47,31 @@ def admit(state: BreakerState, policy: BreakerPolicy, now: float, probe_s: float
     wait = state.since + (policy.cooldown_s if state.status == "open" else probe_s) - now
     if wait > 0:
         return state, wait
-    return BreakerState(status="half_open", since=now, turn=state.turn + 1), 0.0
+    return BreakerState(status="half_open", since=now, turn=state.turn + 1, why=state.why), 0.0
 
 
-def record(state: BreakerState, policy: BreakerPolicy, turn: int, signal: Signal, now: float) -> BreakerState:
-    """The state after a call that was admitted in `turn` ended with `signal`."""
+def record(
+    state: BreakerState, policy: BreakerPolicy, turn: int, signal: Signal, now: float, why: str = ""
+) -> BreakerState:
+    """The state after a call that was admitted in `turn` ended with `signal`, a failure with the code `why`."""
     if turn != state.turn or state.status == "open":
         return state
     if state.status == "half_open":
-        return _probed(state, policy, signal, now)
+        return _probed(state, policy, signal, now, why)
     if signal not in ("success", "failure"):
         return state
     window = (*state.window, signal == "success")[-policy.window :]
     if opens(window, policy):
-        return BreakerState(status="open", since=now, turn=turn + 1)
+        return BreakerState(status="open", since=now, turn=turn + 1, why=why)
     return state if window == state.window else state.model_copy(update={"window": window})
 
 
-def _probed(state: BreakerState, policy: BreakerPolicy, signal: Signal, now: float) -> BreakerState:
+def _probed(state: BreakerState, policy: BreakerPolicy, signal: Signal, now: float, why: str) -> BreakerState:
     if signal in ("success", "answered"):
         return BreakerState(turn=state.turn + 1)
     # A probe that says nothing gives its place to the next call at once.
     since = now if signal == "failure" else now - policy.cooldown_s
-    return BreakerState(status="open", since=since, turn=state.turn + 1)
+    return BreakerState(status="open", since=since, turn=state.turn + 1, why=why if signal == "failure" else state.why)
 
 
 def opens(window: tuple[bool, ...], policy: BreakerPolicy) -> bool:
@@ -92,14 +95,16 @@ async def break_circuit(call: Call, proceed: Proceed) -> Outcome:
     cancelled counts as nothing, and gives a probe's place back."""
     place = await _asked(call)
     if place.wait_s > 0:
-        said = f"{call.tool.name} failed too often and is left alone for {place.wait_s:.0f} more seconds"
+        last = f" (the last time with {place.why})" if place.why else ""
+        said = f"{call.tool.name} failed too often{last} and is left alone for {place.wait_s:.0f} more seconds"
         return refused(call, "BREAKER_OPEN", said, delay_s=place.wait_s)
     try:
         outcome = await proceed(call)
     except BaseException:
         await asyncio.shield(_told(call, place.turn, "none"))
         raise
-    counted = _told(call, place.turn, signal_of(outcome))
+    why = outcome.failure.code if isinstance(outcome, CallFailure) else ""
+    counted = _told(call, place.turn, signal_of(outcome), why)
     await (asyncio.shield(counted) if place.probes else counted)
     return outcome
 
@@ -110,6 +115,7 @@ class _Place(NamedTuple):
     turn: int
     wait_s: float
     probes: bool
+    why: str = ""
 
 
 async def _asked(call: Call) -> _Place:
@@ -137,13 +143,26 @@ async def _ask(call: Call) -> _Place:
         return after
 
     after = await _change(call.ports.breakers, call.tool.name, ask)
-    return _Place(after.turn, wait_s, probes=wait_s <= 0 and after.status == "half_open")
+    return _Place(after.turn, wait_s, probes=wait_s <= 0 and after.status == "half_open", why=after.why)
 
 
-async def _told(call: Call, turn: int, signal: Signal) -> None:
+async def _told(call: Call, turn: int, signal: Signal, why: str = "") -> None:
     """How a call ended that was admitted in this turn."""
     policy, now = call.spec.breaker, call.ports.clock.wall
-    await _change(call.ports.breakers, call.tool.name, lambda state: record(state, policy, turn, signal, now()))
+    await _change(call.ports.breakers, call.tool.name, lambda state: record(state, policy, turn, signal, now(), why))
+
+
+async def close_circuit(store: BreakerStore, tool: str) -> bool:
+    """Let calls of a tool through again at once, for a person who has mended it; whether they were refused."""
+    refused_before = False
+
+    def close(state: BreakerState) -> BreakerState:
+        nonlocal refused_before
+        refused_before = state.status != "closed"
+        return BreakerState(turn=state.turn + 1) if refused_before else state
+
+    await _change(store, tool, close)
+    return refused_before
 
 
 async def open_tools(tools: Mapping[str, Tool], ports: Ports) -> frozenset[str]:

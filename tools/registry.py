@@ -150,6 +150,8 @@ class Registry(Mapping[str, Tool]):
 
     def why_absent(self, name: str) -> str | None:
         """Why a tool of this name is not there, where one of the toolkits can tell."""
+        if (shadow := self.declared.get(name)) is not None and shadow.spec.shadow_of is not None:
+            return f"it is the shadow of {shadow.spec.shadow_of}, and only called beside it"
         return next((why for toolkit in self.toolkits if (why := toolkit.why_absent(name))), None)
 
     def __getitem__(self, name: str) -> Tool:

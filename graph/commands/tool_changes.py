@@ -104,13 +104,17 @@ def _change(asked: Asked, work: Callable[[ToolSettings], Awaitable[Changed]]) ->
     declared = {name: declared_value(tool, name) for name in changed.names} if tool else {}
     if asked.as_json:
         told = {"tool": changed.tool, "by": asked.who, "changes": changed.as_json()}
-        print_json({**told, "forgiven": changed.forgiven} if changed.forgiven else told)
-    elif changed.names:
+        again = {"forgiven": changed.forgiven, "closed": changed.closed}
+        print_json({**told, **{name: value for name, value in again.items() if value}})
+        return
+    if changed.names:
         show(f"{changed.tool}: {_told(changed, declared)}")
-    elif not changed.forgiven:
-        show(f"{changed.tool} is so already: nothing was changed")
-    if changed.forgiven and not asked.as_json:
+    if changed.closed:
+        show(f"{changed.tool}: its breaker was open and is closed")
+    if changed.forgiven:
         show(f"{changed.tool}: failed calls that may be made again at once: {changed.forgiven}")
+    if not (changed.names or changed.closed or changed.forgiven):
+        show(f"{changed.tool} is so already: nothing was changed")
 
 
 def _told(changed: Changed, declared: Mapping[str, JSON]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from checkpoints.shadow_counts import PostgresShadows
 from graph.gateway import Agent
+from nodes.events import Event
 from plans.errors import InvalidInput, PromotionRefused, UnknownTool
 from plans.failure import ToolFailure
 from plans.shadowing import AGREED, Agreement
@@ -75,6 +77,37 @@ async def test_what_failed_again_and_again_is_called_at_once_when_its_tool_is_en
     assert codes == [*["NOT_FOUND"] * 3, "REPEATED_FAILURE"]
     mended = True
     assert (await agent.tools.enable("stock")).forgiven == 1
+    assert (await agent.run(plan=asking)).answer == '{"stock": 2}'
+
+
+async def test_enabling_closes_an_open_breaker_and_the_wait_for_it_is_told(agent_on: OpenAgent) -> None:
+    """A run that waits for a breaker says so; a person who has mended the tool lets the next call through at once."""
+    kit, mended = Toolkit("shop"), False
+
+    @kit.tool(effect="read", repeats=None, retry={"max_attempts": 3, "initial_interval": 0, "jitter": 0})
+    async def stock(item: str) -> dict[str, int]:
+        """How many there are."""
+        if not mended:
+            raise ToolFailure("UNAVAILABLE", f"nobody knows of {item}")
+        return {"stock": 2}
+
+    agent: Agent = await agent_on([kit])
+    said: list[str] = []
+
+    def listen(event: Event) -> None:
+        said.append(event.message or "" if event.kind == "notice" else "")
+        if "is tried again in" in said[-1]:
+            waiting.set()
+
+    waiting = asyncio.Event()
+    asking = plan(step("s", "stock", args={"item": "abc"}))
+    first = asyncio.create_task(agent.run(plan=asking, on_event=listen))
+    await asyncio.wait_for(waiting.wait(), 30)
+    first.cancel()
+    await asyncio.wait({first})
+    assert any("left alone for" in each and "UNAVAILABLE" in each for each in said)
+    mended = True
+    assert (await agent.tools.enable("stock")).closed
     assert (await agent.run(plan=asking)).answer == '{"stock": 2}'
 
 

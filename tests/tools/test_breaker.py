@@ -16,7 +16,18 @@ from plans.failure import CODES
 from plans.values import JSON
 from tests.tools.calls import Scripted, Time, a_call, code_of, context, failed, ports, tool_of
 from tests.tools.test_isolation import eventually
-from tools.breaker import FAILING, BreakerState, Signal, admit, break_circuit, open_tools, opens, record, signal_of
+from tools.breaker import (
+    FAILING,
+    BreakerState,
+    Signal,
+    admit,
+    break_circuit,
+    close_circuit,
+    open_tools,
+    opens,
+    record,
+    signal_of,
+)
 from tools.call import call
 from tools.isolation import POOL
 from tools.local import LocalBreakers
@@ -294,6 +305,20 @@ async def test_a_refused_call_that_is_cancelled_leaves_the_probe_its_place(tool:
     assert code_of((await ask(tool, shared, Success(1)))[0]) == "BREAKER_OPEN"
     go.set()
     assert await probe == Success(1)
+
+
+async def test_an_open_breaker_says_why_and_a_person_can_close_it(tool: Tool, time: Time) -> None:
+    """The refusal names the failure that opened it, also after a probe said nothing; closed by hand, the next call is
+    made at once, and one that was under way before does not count."""
+    shared = ports(time.clock)
+    for _ in range(3):
+        await ask(tool, shared, failed("TIMEOUT"))
+    refusal, calls = await ask(tool, shared, Success(1))
+    assert isinstance(refusal, CallFailure)
+    assert (calls, "the last time with TIMEOUT" in refusal.failure.message) == (0, True)
+    assert await close_circuit(shared.breakers, tool.name)
+    assert not await close_circuit(shared.breakers, tool.name)
+    assert await ask(tool, shared, Success(1)) == (Success(1), 1)
 
 
 def late(go: threading.Event) -> Tool:

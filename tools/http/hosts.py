@@ -32,8 +32,11 @@ class HostPattern:
     def covers(self, target: Target) -> bool:
         """Whether this allows the target's host and port."""
         port = DEFAULT_PORTS[target.scheme] if self.port is None else self.port
-        named = target.host.endswith(f".{self.name}") if self.below else target.host == self.name
-        return named and target.port == port
+        return self.names(target) and target.port == port
+
+    def names(self, target: Target) -> bool:
+        """Whether this allows the target's host, if perhaps not at its port."""
+        return target.host.endswith(f".{self.name}") if self.below else target.host == self.name
 
 
 @dataclass(frozen=True)
@@ -49,9 +52,10 @@ class Hosts:
         """ToolFailure NOT_PERMITTED for a host or port that nobody has allowed."""
         if any(pattern.covers(target) for pattern in self.allowed):
             return
+        port = f" (port {target.port} is not)" if any(pattern.names(target) for pattern in self.allowed) else ""
         raise ToolFailure(
             "NOT_PERMITTED",
-            f"{target.authority} may not be reached; allowed are {listed([str(p) for p in self.allowed])}. "
+            f"{target.authority} may not be reached; allowed are {listed([str(p) for p in self.allowed])}{port}. "
             f"More can be allowed by {self.setting}",
         )
 
