@@ -11,6 +11,8 @@ from tools.output import BadOutput
 TAKEN = "gzip, deflate"
 _GZIP = 16 + zlib.MAX_WBITS
 _RAW = -zlib.MAX_WBITS
+_TELLING = 2
+"""How many bytes it takes to tell zlib's header from a body without one."""
 
 
 class Decoder(Protocol):
@@ -43,11 +45,12 @@ class Inflated:
         self._encoding = encoding
         self._inflate = zlib.decompressobj(_GZIP if encoding == "gzip" else zlib.MAX_WBITS)
         self._begun = False
+        self._held = b""
 
     @property
     def ended(self) -> bool:
         """Whether the stream has come to its own end, or never began."""
-        return self._inflate.eof or not self._begun
+        return self._inflate.eof or not (self._begun or self._held)
 
     def decoded(self, piece: bytes, most: int) -> bytes:
         """What this piece gives; further members of a gzip file are parts of the same body."""
@@ -60,7 +63,11 @@ class Inflated:
         return found
 
     def _next(self, piece: bytes, most: int) -> bytes:
-        first, self._begun = not self._begun, True
+        first = not self._begun
+        if first and len(self._held + piece) < _TELLING:
+            self._held += piece
+            return b""
+        piece, self._held, self._begun = self._held + piece, b"", True
         try:
             return self._inflate.decompress(piece, most)
         except zlib.error:

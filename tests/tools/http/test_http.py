@@ -316,3 +316,25 @@ async def test_each_status_has_its_code(server: FlakyServer, script: Script, cod
     """What is no result is a failure by the one table of statuses; its body stays out of the message."""
     outcome = await calling(http_tool(server), {"url": server.on("/x", script)})
     assert code_of(outcome) == code
+
+
+@pytest.mark.parametrize("packed", [zlib.compress(b"hello"), zlib.compress(b"hello")[2:-4], gzip.compress(b"hello")])
+def test_what_is_packed_may_come_byte_by_byte(packed: bytes) -> None:
+    """The form of deflate is told by its first two bytes, however they come; a body of one byte has not ended."""
+    inflated = Inflated("gzip" if packed[:2] == b"\x1f\x8b" else "deflate")
+    assert inflated.decoded(packed[:1], 100) == b""
+    assert not inflated.ended
+    assert b"".join(inflated.decoded(packed[n : n + 1], 100) for n in range(1, len(packed))) == b"hello"
+    assert inflated.ended
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"), [("br", b"abc"), ("gzip", gzip.compress(b"hello")[:10]), ("gzip", b"no")]
+)
+@pytest.mark.parametrize(("status", "code", "calls"), [(404, "NOT_FOUND", 1), (503, "UNAVAILABLE", 3)])
+async def test_a_status_counts_whatever_its_body_is(
+    server: FlakyServer, encoding: str, body: bytes, status: int, code: str, calls: int
+) -> None:
+    """An error that cannot be unpacked is the error that it says it is, and is tried again like one."""
+    url = server.on("/x", says(body, status, Content_Encoding=encoding))
+    assert (code_of(await calling(http_tool(server), {"url": url})), len(server.requests)) == (code, calls)
