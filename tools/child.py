@@ -15,6 +15,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any
 
+from tools.delivery import Ended
 from tools.errand import Errand
 from tools.normalise import Told, catching, told_of
 from tools.output import BadOutput
@@ -99,3 +100,14 @@ def _packed(returned: Any) -> bytes:
         raise BadOutput(
             "OUTPUT_INVALID", f"the tool returned a {kind} that cannot leave its process: {error}"
         ) from None
+
+
+def unpacked(body: bytes) -> Ended:
+    """In the parent: what was returned, or why it cannot be read here."""
+    value = None
+    with catching() as caught:
+        value = pickle.loads(body)  # noqa: S301 (from our own child)
+    if caught.error is None:
+        return value, None
+    said = f"the tool returned what only its own process can read: {type(caught.error).__name__}"
+    return None, BadOutput("OUTPUT_INVALID", said)

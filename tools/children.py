@@ -20,14 +20,15 @@ import threading
 from collections import Counter
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
+from weakref import WeakSet
 
 from plans.failure import ToolFailure
+from tools.child import unpacked
 from tools.classify import Meaning
 from tools.context import Progress
 from tools.delivery import Ended, deliver, on_loop
 from tools.errand import Errand, Surroundings
-from tools.normalise import Told, ToldApart, catching
-from tools.output import BadOutput
+from tools.normalise import Told, ToldApart
 
 MOST = 16
 """Most children of this process; one tool has half of them at most. Each takes some 40 MB."""
@@ -86,6 +87,7 @@ class Child:
         with theirs:
             self._guard = subprocess.Popen(  # noqa: S603 (a program of our own)
                 ["/bin/sh", "-c", _GUARD],
+                bufsize=0,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -97,6 +99,13 @@ class Child:
                 self._end_guard()
                 raise
         self.calls = 0
+        _OURS.add(self)
+
+    def let_go(self) -> None:
+        """In a fork of this process: it does not hold open what tells guard and child that this process has ended."""
+        self.line.close()
+        if self._guard.stdin is not None:
+            self._guard.stdin.close()
 
     def _started(self, theirs: Connection) -> subprocess.Popen[bytes]:
         number = theirs.fileno()
@@ -132,7 +141,7 @@ class Child:
                     case "progress":
                         job.progress(*said)
                     case "returned":
-                        return _unpacked(said)
+                        return unpacked(said)
                     case _:
                         return None, ToldApart(said)
         except (EOFError, OSError, pickle.UnpicklingError):
@@ -176,6 +185,10 @@ class Child:
             self._guard.wait()
         if self._guard.stdin is not None:
             self._guard.stdin.close()
+
+
+_OURS: WeakSet[Child] = WeakSet()
+os.register_at_fork(after_in_child=lambda: list(map(Child.let_go, _OURS)))
 
 
 class ChildPool:
@@ -281,13 +294,3 @@ def _name_of(number: int) -> str:
     """A signal's name, where it has one."""
     known = {each.value: each.name for each in signal.Signals}
     return known.get(number, f"signal {number}")
-
-
-def _unpacked(body: bytes) -> Ended:
-    value = None
-    with catching() as caught:
-        value = pickle.loads(body)  # noqa: S301 (from our own child)
-    if caught.error is None:
-        return value, None
-    said = f"the tool returned what only its own process can read: {type(caught.error).__name__}"
-    return None, BadOutput("OUTPUT_INVALID", said)

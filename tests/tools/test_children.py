@@ -371,6 +371,37 @@ async def test_children_do_not_outlive_their_parent(tmp_path: Path) -> None:
     await eventually(lambda: not any(alive(each) for each in pids))
 
 
+FORKING = """
+import asyncio, os, time
+from tests.tools import apart_kit
+from tests.tools.calls import context
+from tools.registry import Registry
+
+async def main():
+    child = await Registry.of(apart_kit.kit)["pid"].invoke({}, context())
+    if (fork := os.fork()) == 0:
+        time.sleep(60)
+    print(child, fork, flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_fork_of_the_parent_does_not_keep_its_children_alive() -> None:
+    """A tool in a thread may fork, as multiprocessing does: the fork outlives us, and our children do not."""
+    with started([sys.executable, "-c", FORKING]) as parent:
+        assert parent.stdout is not None
+        child, fork = map(int, parent.stdout.readline().split())
+        try:
+            parent.kill()
+            parent.wait(20)
+            await eventually(lambda: not alive(child))
+            assert alive(fork)
+        finally:
+            os.kill(fork, signal.SIGKILL)
+
+
 def test_a_program_ends_when_it_is_done_and_its_children_with_it(tmp_path: Path) -> None:
     """An idle child keeps no program from ending, and does not stay."""
     program = PARENT.replace('("stubborn", "holding")', "()")
