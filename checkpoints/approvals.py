@@ -89,18 +89,15 @@ class Approvals:
 
     async def withdraw(self, ids: Sequence[str]) -> list[str]:
         """Take back questions that no longer arise; gives the ids that were still pending."""
-        if not ids:
-            return []
-        reached("approval.before_withdrawal")
-        withdrawn = await self._database.fetch(QUERIES["withdraw_approvals"], (list(ids),))
-        reached("approval.withdrawn")
-        return [row["approval_id"] for row in withdrawn]
+        return await self._withdrawn("withdraw_approvals", {"ids": list(ids)}) if ids else []
 
     async def withdraw_as_owner(self, run_id: str, fence: int, ids: Sequence[str]) -> list[str]:
         """The same for who drives the run with this fence; nothing where somebody has taken it over."""
+        return await self._withdrawn("withdraw_as_owner", {"run_id": run_id, "fence": fence, "ids": list(ids)})
+
+    async def _withdrawn(self, query: str, params: Mapping[str, Any]) -> list[str]:
         reached("approval.before_withdrawal")
-        params = {"run_id": run_id, "fence": fence, "ids": list(ids)}
-        withdrawn = await self._database.fetch(QUERIES["withdraw_as_owner"], params)
+        withdrawn = await self._database.fetch(QUERIES[query], params)
         reached("approval.withdrawn")
         return [row["approval_id"] for row in withdrawn]
 

@@ -487,7 +487,7 @@ WHERE status = 'pending' AND (expires_at IS NULL OR expires_at > clock_timestamp
 ORDER BY created_at, approval_id;
 
 -- name: withdraw_approvals
-UPDATE surestep.approvals SET status = 'withdrawn' WHERE approval_id = ANY (%s::text[]) AND status = 'pending'
+UPDATE surestep.approvals SET status = 'withdrawn' WHERE approval_id = ANY (%(ids)s::text[]) AND status = 'pending'
 RETURNING approval_id;
 
 -- name: withdraw_as_owner

@@ -141,9 +141,10 @@ def pending_approvals(server: Server, params: dict[str, Any]) -> Answer:
 
 
 @statement
-def withdraw_approvals(server: Server, params: tuple[list[str]]) -> Answer:
+def withdraw_approvals(server: Server, params: dict[str, Any]) -> Answer:
     """Questions that no longer arise."""
-    pending = [each for each in params[0] if each in server.approvals and server.approvals[each]["status"] == "pending"]
+    known = [each for each in params["ids"] if each in server.approvals]
+    pending = [each for each in known if server.approvals[each]["status"] == "pending"]
     for each in pending:
         server.approvals[each]["status"] = "withdrawn"
     return [{"approval_id": each} for each in pending]
@@ -153,7 +154,7 @@ def withdraw_approvals(server: Server, params: tuple[list[str]]) -> Answer:
 def withdraw_as_owner(server: Server, params: dict[str, Any]) -> Answer:
     """The same, by who owns the run."""
     owns = server.owns(params["run_id"], params["fence"])
-    return withdraw_approvals(server, (params["ids"],)) if owns else []
+    return withdraw_approvals(server, params) if owns else []
 
 
 def _shown(server: Server, row: dict[str, Any]) -> dict[str, Any]:
