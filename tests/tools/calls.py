@@ -48,7 +48,7 @@ def tool_of(function: Any, **declared: Any) -> Tool:
 
 def context(tmp: Path | None = None, *, deadline: float | None = None, step_id: str = "s1") -> ToolContext:
     """A context that ends in a minute, or at the given instant."""
-    bare = ToolContext.bare(tmp or Path("/nowhere"))
+    bare = ToolContext.bare(tmp or Path("/dev/null/nowhere"))
     ends = time.monotonic() + 60 if deadline is None else deadline
     return ToolContext(
         run_id=bare.run_id,
@@ -56,7 +56,7 @@ def context(tmp: Path | None = None, *, deadline: float | None = None, step_id: 
         attempt=2,
         idempotency_key=bare.idempotency_key,
         deadline=ends,
-        files=FileScope({}, tmp or Path("/nowhere")),
+        files=FileScope({}, tmp or Path("/dev/null/nowhere")),
         connection=bare.connection,
         external=bare.external,
         progress=bare.progress,

@@ -241,7 +241,7 @@ ROWS: list[tuple[BaseException, str, bool]] = [
     (foreign("asyncpg.exceptions", "InterfaceError"), "UNAVAILABLE", False),
     (sql("SELECT * FROM secret"), "TOOL_ERROR", True),
     (sql("INSERT INTO t VALUES (-1)"), "RULE_VIOLATED", True),
-    (raised(lambda: sqlite3.connect("/nowhere/secret")), "NOT_FOUND", True),
+    (raised(lambda: sqlite3.connect("/dev/null/secret")), "NOT_FOUND", True),
     (sqlite3.OperationalError("no such table: secret"), "TOOL_ERROR", True),
     (foreign("sqlalchemy.exc", "OperationalError", orig=PG.UndefinedTable()), "TOOL_ERROR", True),
     (foreign("sqlalchemy.exc", "OperationalError", orig=psycopg.OperationalError()), "UNAVAILABLE", False),

@@ -42,7 +42,7 @@ class Shop:
             attempt=1,
             idempotency_key=key,
             deadline=time.monotonic() + 60,
-            files=FileScope({}, Path("/nowhere")),
+            files=FileScope({}, Path("/dev/null/nowhere")),
             connection=connection or LazyConnection(self.database.pool, "read_only"),
             external=lambda _name: LazyConnection(self.database.pool, "autocommit"),
             progress=lambda _fraction, _message: None,

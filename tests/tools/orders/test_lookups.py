@@ -46,7 +46,7 @@ async def test_reads_ask_the_shop_and_not_the_runs_own_database(shop: Shop, tool
     asked."""
     asked: list[str] = []
     here = shop.context()
-    nowhere = ToolContext.bare(Path("/nowhere")).connection
+    nowhere = ToolContext.bare(Path("/dev/null/nowhere")).connection
 
     def external(name: str) -> Connection:
         asked.append(name)
