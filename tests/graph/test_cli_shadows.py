@@ -151,10 +151,11 @@ def test_what_is_no_candidate_cannot_be_promoted(shop: Run) -> None:
 
 
 def test_a_shadow_can_be_called_by_no_plan_and_is_not_offered(shop: Run, project: Project) -> None:
-    """`validate` knows no such tool; neither does a run."""
+    """`validate` says whose shadow it is; a run does not call it either."""
     project.write("direct.json", plan(step("s", "quote", args={"item": "a"})))
     found = shop("validate", "direct.json", *KIT, "--json").json
-    assert [fault["code"] for fault in found["faults"]] == ["UNKNOWN_TOOL"]
+    assert [fault["code"] for fault in found["faults"]] == ["TOOL_UNAVAILABLE"]
+    assert "it is the shadow of price" in found["faults"][0]["message"]
     assert shop("run", "--plan", "direct.json", *KIT).code == 2
 
 
