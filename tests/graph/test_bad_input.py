@@ -211,6 +211,7 @@ def test_a_wrong_password(project: Project, refusing_server: str) -> None:
     assert "topsecret" not in ended.refuses("the password for user 'ann' is wrong")
 
 
+@pytest.mark.slow
 def test_folders_that_cannot_be_written(project: Project) -> None:
     """The embedded database's folder at once; the output folder by the step that would write into it."""
     project.write("file", "no folder")
@@ -279,6 +280,7 @@ def test_a_deleted_current_folder(project: Project) -> None:
     ended.refuses("the current folder has been deleted")
 
 
+@pytest.mark.slow
 def test_readers_who_go_away_are_no_error(project: Project) -> None:
     """`surestep … | head -1`, and a closed stdout: the exit code is the run's, and nothing is said."""
     project.write("p.json", plan(step("s1", "double", args={"number": 4}), answer="line\n" * 100_000))
@@ -293,6 +295,7 @@ def test_readers_who_go_away_are_no_error(project: Project) -> None:
     assert "cannot be written to standard output: No space left" in full.err
 
 
+@pytest.mark.slow
 def test_nobody_listening_to_the_progress_does_not_stop_a_run(project: Project) -> None:
     """Stderr goes away in the middle: the run goes on to its end."""
     project.write("p.json", plan(*(step(f"s{n}", "double", args={"number": n}) for n in range(20))))
@@ -303,6 +306,7 @@ def test_nobody_listening_to_the_progress_does_not_stop_a_run(project: Project) 
 
 
 @pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "latin-1"}, {"PYTHONIOENCODING": "ascii"}])
+@pytest.mark.slow
 def test_a_terminal_that_knows_few_characters(locale: dict[str, str], project: Project) -> None:
     """Marks are written in ASCII and other characters as escapes; nothing fails."""
     project.write("p.json", plan(step("s1", "loud", args={"text": "订单 ✓ é"}, title="统计 ✓"), answer="订单 ✓ é"))

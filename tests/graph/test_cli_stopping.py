@@ -30,7 +30,14 @@ def started(project: Project, until: str, *arguments: str) -> subprocess.Popen[b
     return child
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
+)
 def test_a_stop_is_quick_says_how_to_go_on_and_loses_nothing(number: signal.Signals, project: Project) -> None:
     """Exit 5 within two seconds; `resume` finishes; the finished steps ran once, the read that was cut off again."""
     project.write("p.json", HALFWAY)
@@ -48,6 +55,7 @@ def test_a_stop_is_quick_says_how_to_go_on_and_loses_nothing(number: signal.Sign
     assert project.calls() == ["double 1", "send ann", "wait 4.0", "wait 4.0", "double 2"]
 
 
+@pytest.mark.slow
 def test_a_kill_loses_nothing(project: Project) -> None:
     """After kill -9 the thread can be taken over at once, and the finished steps ran once."""
     project.write("p.json", HALFWAY)
@@ -91,6 +99,7 @@ def test_an_effect_that_has_begun_is_waited_for(project: Project) -> None:
     assert project.calls() == ["begin ann", "end ann", "double 1"]
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_leaves_at_once_and_corrupts_nothing(project: Project) -> None:
     """The effect was cut off: whether it happened is asked, not guessed, and never repeated unasked."""
     project.write("p.json", plan(step("s1", "slow_send", args={"to": "ann", "seconds": 5})))
@@ -107,6 +116,7 @@ def test_a_second_ctrl_c_leaves_at_once_and_corrupts_nothing(project: Project) -
     assert (again.code, project.calls().count("begin ann")) == (0, 2)
 
 
+@pytest.mark.slow
 def test_two_signals_at_once_are_one(project: Project) -> None:
     """A terminal and a program in between may both pass a Ctrl-C on: that is not a second one."""
     project.write("p.json", SENDING)
@@ -118,6 +128,7 @@ def test_two_signals_at_once_are_one(project: Project) -> None:
     assert project.calls() == ["begin ann", "end ann"]
 
 
+@pytest.mark.slow
 def test_a_stop_before_anything_has_begun_says_only_that(project: Project) -> None:
     """While toolkits are still imported there is no run to go on with."""
     project.write("slowkit.py", "import time\nopen('calls.txt', 'w').write('importing')\ntime.sleep(30)\n")
@@ -129,6 +140,7 @@ def test_a_stop_before_anything_has_begun_says_only_that(project: Project) -> No
     project.run("show", "t").refuses("no run was ever started")
 
 
+@pytest.mark.slow
 def test_a_program_that_ignores_hangups_keeps_running(project: Project) -> None:
     """Under nohup a closed terminal stops nothing."""
     project.write("p.json", plan(step("s1", "wait", args={"seconds": 1})))

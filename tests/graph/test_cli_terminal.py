@@ -19,7 +19,9 @@ ASKING = plan(
 )
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize(
+    "width", [pytest.param(40, marks=pytest.mark.slow), 80, pytest.param(120, marks=pytest.mark.slow)]
+)
 def test_the_tree_the_question_and_the_answer(width: int, project: Project) -> None:
     """Steps with status, time and progress; the question below the tree; then the tree, the answer and the cost."""
     project.write("p.json", ASKING)
@@ -46,6 +48,7 @@ def test_the_tree_the_question_and_the_answer(width: int, project: Project) -> N
     assert history.index("started words") < next(at for at, row in enumerate(history) if row.startswith("Tell Ann"))
 
 
+@pytest.mark.slow
 def test_finished_rows_are_written_once(project: Project) -> None:
     """While another step runs for two seconds, the row of a finished step and the goal are not written again."""
     project.write("p.json", plan(step("s1", "double", args={"number": 1}), step("s2", "wait", args={"seconds": 2.5})))
@@ -58,7 +61,14 @@ def test_finished_rows_are_written_once(project: Project) -> None:
     assert desk.terminal.written[row + 1] > before + 5
 
 
-@pytest.mark.parametrize(("keys", "said"), [("l\n", "paused"), ("\x03", "paused"), ("\x04", "paused")])
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ("l\n", "paused"),
+        pytest.param("\x03", "paused", marks=pytest.mark.slow),
+        pytest.param("\x04", "paused", marks=pytest.mark.slow),
+    ],
+)
 def test_later_leaves_it_paused(keys: str, said: str, project: Project) -> None:
     """ "later", Ctrl-C and Ctrl-D at a question decide nothing: exit 3, and the commands that answer."""
     project.write("p.json", ASKING)
@@ -74,6 +84,7 @@ def test_later_leaves_it_paused(keys: str, said: str, project: Project) -> None:
     assert project.run("show", "t", "--json").json["status"] == "paused"
 
 
+@pytest.mark.slow
 def test_keys_pressed_before_a_question_do_not_answer_it(project: Project) -> None:
     """An impatient `a` and Enter while a step runs approves nothing, and does not write into the tree."""
     project.write("p.json", ASKING)
@@ -92,6 +103,7 @@ def test_keys_pressed_before_a_question_do_not_answer_it(project: Project) -> No
     assert project.calls() == ["wait 1.5"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_on_a_terminal_stops_and_says_how_to_go_on(project: Project) -> None:
     """The tree ends with where each step stands, the terminal is as before, exit 5; resume shows what was done."""
     project.write("p.json", plan(step("s1", "double", args={"number": 1}), step("s2", "wait", args={"seconds": 5})))
@@ -111,6 +123,7 @@ def test_ctrl_c_on_a_terminal_stops_and_says_how_to_go_on(project: Project) -> N
     assert sorted(project.calls()) == ["double 1", "wait 5.0", "wait 5.0"]
 
 
+@pytest.mark.slow
 def test_many_steps_fit_a_small_screen(project: Project) -> None:
     """On ten rows a plan of thirty steps shows what runs, counts the rest, and is printed in full at its end."""
     steps = [step(f"s{n}", "wait", *([f"s{n - 1}"] if n else []), args={"seconds": 0.1}) for n in range(30)]

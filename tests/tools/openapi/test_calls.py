@@ -136,7 +136,7 @@ async def test_an_irreversible_effect_is_sent_once(
     """Whatever comes back, or does not: one request, and where it may have happened nobody says that it has not."""
     server.on("/v1/orders", script)
     server.on("/v1/elsewhere", MADE)
-    outcome = await calling(tool_of(shop_at(server), "createOrder", timeout_s=0.5), BODY)
+    outcome = await calling(tool_of(shop_at(server), "createOrder", timeout_s=1.5), BODY)
     assert (code_of(outcome), len(server.requests)) == (code, 1)
     assert isinstance(outcome, CallFailure) is (code != "OK")
     assert not isinstance(outcome, CallFailure) or outcome.in_doubt is in_doubt
