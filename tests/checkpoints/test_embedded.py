@@ -70,6 +70,7 @@ def test_data_is_kept_between_runs_and_no_server_is_left(folder: Path) -> None:
         assert connection.execute("SELECT count(*) FROM kept").fetchone() == (0,)
 
 
+@pytest.mark.slow
 def test_the_last_user_stops_the_server_and_no_other(folder: Path) -> None:
     """Two users in one process: the first to leave takes nothing from the second."""
     one, two = EmbeddedServer.open(folder), EmbeddedServer.open(folder)
@@ -172,6 +173,7 @@ def test_a_normal_user_has_a_server_of_their_own_which_root_may_share() -> None:
         assert Programs.for_home(folder / "postgres").account == Account(nobody.pw_uid, nobody.pw_gid)
 
 
+@pytest.mark.slow
 def test_a_killed_server_comes_back_with_what_was_committed(folder: Path) -> None:
     """kill -9 of the server: the next start recovers."""
     server = EmbeddedServer.open(folder)
@@ -183,6 +185,7 @@ def test_a_killed_server_comes_back_with_what_was_committed(folder: Path) -> Non
         assert connection.execute("SELECT count(*) FROM committed").fetchone() == (0,)
 
 
+@pytest.mark.slow
 def test_a_pid_file_whose_number_went_to_another_program_is_not_believed(folder: Path) -> None:
     """After a crash and a restart of the machine the old number may be any program's of the same user."""
     server = EmbeddedServer.open(folder)

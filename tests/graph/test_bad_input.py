@@ -256,6 +256,7 @@ def test_a_toolkit_reference_that_is_none(surestep: Run) -> None:
 
 @pytest.mark.parametrize("name", ["tools", "graph"])
 @pytest.mark.parametrize("way", ["folder", "PYTHONPATH", "python -m"])
+@pytest.mark.slow
 def test_a_folder_of_the_user_named_like_ours(name: str, way: str, project: Project) -> None:
     """The clash is named with its folder and what to do, however it comes about."""
     project.write(f"{name}/__init__.py", "")

@@ -91,6 +91,7 @@ def test_several_unknown_columns_are_told_at_once(desk: Desk) -> None:
         desk.check(desk.file("a,b\n1,2\n"), required=("x", "y"))
 
 
+@pytest.mark.slow
 def test_a_workbook_that_unpacks_to_too_much_is_refused(desk: Desk) -> None:
     """A zip bomb is refused by what it says of itself, before anything is unpacked."""
     path = desk.folder / "bomb.xlsx"
@@ -136,6 +137,7 @@ def test_parquet_damaged_deep_inside_is_refused(desk: Desk, tmp_path: Path) -> N
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 @pytest.mark.parametrize("name", ["rows.csv", "rows.xlsx", "rows.parquet"])
+@pytest.mark.slow
 def test_a_full_temporary_folder_is_told(desk: Desk, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """A table that finds no room to be read is no damaged table."""
     frame = pl.DataFrame({"a": [str(n * 7919) for n in range(120_000)], "b": ["x"] * 120_000})
