@@ -250,7 +250,7 @@ seen: Counter[str] = Counter()
 
 # Not made smaller: a story takes a tenth of a second, and its trace says what has happened.
 @settings(
-    max_examples=12,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],
