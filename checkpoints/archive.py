@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from checkpoints import archive_files as layout
 from checkpoints.artifacts import ArtifactStore
+from checkpoints.background import in_thread
 from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.journal import Journal
@@ -138,7 +139,7 @@ class Archive:
         rows = await self.journal.read(record.run_id)
         files: dict[str, tuple[int, str]] = {}
         async for path, body in self.contents(record, rows):
-            await asyncio.to_thread(place.write, f"{folder}/{path}", body)
+            await in_thread(place.write, f"{folder}/{path}", body)
             files[path] = layout.measured(body)
             reached("archive.file_written")
         await _seal(place, folder, record.run_id, files)
@@ -163,7 +164,7 @@ class Archive:
         for before in await self.database.fetch(QUERIES["begun_archive"], (record.run_id,)):
             if before["place"] != planned["place"]:
                 with suppress(StorageUnavailable):
-                    await asyncio.to_thread(place_at(before["place"]).remove, before["folder"])
+                    await in_thread(place_at(before["place"]).remove, before["folder"])
         await self.database.execute(QUERIES["begin_archive"], planned)
         reached("archive.begun")
 
@@ -215,7 +216,7 @@ class Archive:
 async def _seal(place: Place, folder: str, run_id: str, files: Mapping[str, tuple[int, str]]) -> None:
     """Write the manifest, and look whether everything is there as it was written. Raises StorageUnavailable."""
     manifest = layout.manifest(run_id, files)
-    await asyncio.to_thread(place.write, f"{folder}/{layout.MANIFEST}", manifest)
+    await in_thread(place.write, f"{folder}/{layout.MANIFEST}", manifest)
     sizes = [(path, size) for path, (size, _) in files.items()]
     try:
         missing = await asyncio.to_thread(layout.missing_of, place, folder, manifest, sizes)

@@ -6,7 +6,6 @@ which leaves the tombstones and the list of files; then those files. Killed in b
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from checkpoints.archive_reading import ArchiveReader
 from checkpoints.artifacts import ArtifactStore
+from checkpoints.background import in_thread
 from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.journal import Journal
@@ -115,8 +115,8 @@ class Erasure:
         here = place_at(self.archives.url)
         for stone in stones:
             if stone.place is not None and stone.folder is not None:
-                await asyncio.to_thread(self.archives.place_of(stone).remove, stone.folder)
-                await asyncio.to_thread(here.remove, stone.folder)
+                await in_thread(self.archives.place_of(stone).remove, stone.folder)
+                await in_thread(here.remove, stone.folder)
 
     async def _erase_rows(self, thread_id: str, runs: Sequence[RunRecord], leases: Sequence[Lease]) -> None:
         of = {run.run_id: run for run in runs}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import threading
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 import pytest
 
 from checkpoints.archive_files import measured
-from checkpoints.places import place_at
+from checkpoints.places import LocalPlace, place_at
 from graph.gateway import Agent
 from graph.opening import saver_for
 from plans.decisions import Reject
@@ -274,6 +276,37 @@ async def test_a_thread_that_goes_on_while_it_is_archived_loses_nothing(agent_on
     for number, (sized, first) in given.items():
         again = await keeper.run(plan=sized, request_id=f"q{number}")
         assert (again.run_id, again.answer, again.status) == (first.run_id, "x" * (number + 1) + "!", "done")
+
+
+async def test_an_archive_that_is_cancelled_in_the_middle_of_a_file_ends_it_first(
+    agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread cannot be stopped: its file is ended before the run is let go, so that the next archive meets nobody."""
+    await agent.run(plan=PLAN, thread_id="t")
+    begun, go_on, writing = threading.Event(), threading.Event(), Counter[str]()
+    write = LocalPlace.write
+
+    def slow(self: LocalPlace, path: str, body: bytes) -> None:
+        writing[path] += 1
+        assert writing[path] == 1, f"{path} is written by two at once"
+        begun.set()
+        assert go_on.wait(20)
+        write(self, path, body)
+        writing[path] -= 1
+
+    monkeypatch.setattr(LocalPlace, "write", slow)
+    first = asyncio.create_task(agent.archive(older_than=0))
+    assert await asyncio.to_thread(begun.wait, 20)
+    first.cancel()
+    second = asyncio.create_task(agent.archive(older_than=0))
+    await asyncio.sleep(0.2)
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    report = await second
+    assert [left.busy for left in report.left] == [True] or len(report.archived) == 1
+    await agent.archive(older_than=0)
+    assert await left(agent) == {}
 
 
 @pytest.mark.usefixtures("s3_server")
