@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from plans.failure import ToolFailure
 from plans.values import JSON
 from tools.error_flags import refuse_empty, refuse_flagged
+from tools.pointers import followed
 
 if TYPE_CHECKING:
     from tools.fallbacks import Fallback
@@ -126,15 +127,13 @@ class _Builder:
         return self.value({**self._pointed(ref), **beside}, (*within, ref), least)
 
     def _pointed(self, ref: str) -> Mapping[str, Any]:
-        here = self.root
-        for part in ref.removeprefix("#").split("/")[1:]:
-            name = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(here, Mapping) or name not in here:
-                raise NoMock(f"{ref} is not in the schema")
-            here = here[name]
-        if not ref.startswith("#") or not isinstance(here, Mapping):
+        try:
+            found = followed(self.root, ref)
+        except LookupError:
+            raise NoMock(f"{ref} is not in the schema") from None
+        if not isinstance(found, Mapping):
             raise NoMock(f"{ref} is not a schema in the schema")
-        return here
+        return found
 
     def _merged(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """The parts of allOf as one schema: fields and what is required are joined, else the last part counts."""

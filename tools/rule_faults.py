@@ -10,6 +10,7 @@ from typing import Any
 from plans.expressions import InvalidExpression, names_read
 from plans.wording import nearest
 from tools.named_rules import Amount, Condition, NamedRule, OneOf
+from tools.pointers import followed
 from tools.problems import kind_of
 from tools.tool import Tool
 
@@ -85,7 +86,11 @@ def _forms(node: Any, root: Mapping[str, Any], steps: int = 0) -> Iterator[Mappi
     if not isinstance(node, Mapping) or steps > _MAX_STEPS:
         return
     if isinstance(ref := node.get("$ref"), str):
-        yield from _forms(_pointed_at(root, ref), root, steps + 1)
+        try:
+            node = followed(root, ref)
+        except LookupError:
+            return
+        yield from _forms(node, root, steps + 1)
         return
     choices = [choice for keyword in ("anyOf", "oneOf", "allOf") for choice in node.get(keyword) or ()]
     for choice in choices:
@@ -95,13 +100,6 @@ def _forms(node: Any, root: Mapping[str, Any], steps: int = 0) -> Iterator[Mappi
         yield from _forms(node["items"], root, steps + 1)
     elif not choices or "type" in node or "properties" in node:
         yield node
-
-
-def _pointed_at(root: Mapping[str, Any], ref: str) -> Any:
-    here: Any = root
-    for part in ref.removeprefix("#/").split("/"):
-        here = here.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(here, Mapping) else None
-    return here
 
 
 def _takes_more(form: Mapping[str, Any]) -> bool:

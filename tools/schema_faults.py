@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 from plans.values import printable, sha256_of
 from tools.foreign_schemas import Endless, draft_of, errors, matching
+from tools.pointers import followed
 
 MAX_KNOWN = 20_000
 _KNOWN: dict[tuple[str, str], tuple[str, str] | None] = {}
@@ -115,18 +115,11 @@ def _below(part: Mapping[str, Any], keyword: str) -> Iterable[Any]:
 
 
 def _found(schema: Mapping[str, Any], ref: str) -> Any:
-    """What a reference names in its schema; None where it leads elsewhere or to nothing."""
-    found: Any = schema
-    if ref.partition("/")[0] != "#":
+    """The schema that a reference names in its schema; None where it leads elsewhere or to nothing."""
+    try:
+        found = followed(schema, ref)
+    except LookupError:
         return None
-    for step in ref.split("/")[1:]:
-        key = unquote(step).replace("~1", "/").replace("~0", "~")
-        if isinstance(found, Mapping):
-            found = found.get(key)
-        elif isinstance(found, list):
-            found = found[int(key)] if key.isdecimal() and len(key) < 9 and int(key) < len(found) else None
-        else:
-            return None
     return found if isinstance(found, Mapping | bool) else None
 
 

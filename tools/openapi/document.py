@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import unquote
 
 from plans.errors import ConfigurationError
 from plans.json_text import NotJSON, strict_json
 from plans.values import JSON, dotted, too_deep
 from plans.wording import kind_of, listed
 from plans.yaml_text import NotYAML, read_yaml
+from tools.pointers import followed
 
 MAX_BYTES = 20_000_000
 _MOST = 10
@@ -62,16 +62,10 @@ class Document:
             raise Faulty(
                 place, f"$ref {ref[:120]!r} leads out of the document or to a mark in it, which is not followed"
             )
-        found: JSON = self.root
-        for part in ref[1:].split("/")[1:]:
-            key = unquote(part).replace("~1", "/").replace("~0", "~")
-            if isinstance(found, Mapping) and key in found:
-                found = found[key]
-            elif isinstance(found, list) and key.isdecimal() and len(key) < 9 and int(key) < len(found):
-                found = found[int(key)]
-            else:
-                raise Faulty(place, f"$ref {ref[:120]!r} names nothing")
-        return found
+        try:
+            return followed(self.root, ref)
+        except LookupError:
+            raise Faulty(place, f"$ref {ref[:120]!r} names nothing") from None
 
     def resolved(self, value: JSON, place: str) -> Mapping[str, Any]:
         """An object, or what its $ref leads to, over as many references as there are. Raises Faulty."""
