@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.expressions import InvalidExpression, compiled
 from tools.errand import why_not_apart
 from tools.fallback_faults import fallback_faults
 from tools.rule_faults import rule_faults
 from tools.shadow_checks import faults_of_shadow
 from tools.spec import RETRIED_EFFECTS
-from tools.spec_faults import contradictions
+from tools.spec_faults import contradictions, unreadable
 from tools.tool import Tool
 
 
@@ -64,15 +63,8 @@ def _of_names(tool: Tool) -> Iterator[str]:
 
 def _of_results(tool: Tool) -> Iterator[str]:
     for flag in tool.spec.error_when:
-        yield from _of_expression(flag.when, "an error_when")
+        yield from unreadable(flag.when, "an error_when")
         if flag.message_from is not None:
-            yield from _of_expression(flag.message_from, "a message_from in error_when")
+            yield from unreadable(flag.message_from, "a message_from in error_when")
     if isinstance(tool.spec.never_empty, str):
-        yield from _of_expression(tool.spec.never_empty, "a never_empty")
-
-
-def _of_expression(text: str, place: str) -> Iterator[str]:
-    try:
-        compiled(text)
-    except InvalidExpression as error:
-        yield f"has {place} that cannot be read: {error}"
+        yield from unreadable(tool.spec.never_empty, "a never_empty")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from tools.files import FileScope
 
@@ -66,7 +66,7 @@ class ToolContext:
     ) -> ToolContext:
         """A context for calling a tool in your own tests: outputs go into `folder`, and without a connection every
         use of one is a LookupError."""
-        given = connection or _NoConnection()
+        given = connection or NoConnection("this context has no connection")
         return cls(
             run_id="run-1",
             step_id="s1",
@@ -80,11 +80,19 @@ class ToolContext:
         )
 
 
-class _NoConnection:
-    """Stands where no connection was given."""
+class NoConnection:
+    """Stands where there is no connection; `why` is told to who uses it."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
 
     async def fetch(self, sql: str, params: Parameters = ()) -> list[dict[str, Any]]:
-        raise LookupError(f"this context has no connection, so it cannot run {sql!r} with {len(params)} parameters")
+        """LookupError."""
+        self._refuse(sql, params)
 
     async def execute(self, sql: str, params: Parameters = ()) -> int:
-        raise LookupError(f"this context has no connection, so it cannot run {sql!r} with {len(params)} parameters")
+        """LookupError."""
+        self._refuse(sql, params)
+
+    def _refuse(self, sql: str, params: Parameters) -> NoReturn:
+        raise LookupError(f"{self._why}, so it cannot run {sql!r} with {len(params)} parameters")

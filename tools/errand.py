@@ -8,16 +8,16 @@ import inspect
 import os
 import pickle
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 from plans.failure import ToolFailure
 from tools.callee import Callee
-from tools.context import Parameters, Progress, ToolContext
+from tools.context import NoConnection, Progress, ToolContext
 
 _STAYS = frozenset({"connection", "external", "progress"})
 """What of a context cannot be carried: its connections, and the ear of whoever watches."""
@@ -72,7 +72,7 @@ class Errand:
         function = found(importlib.import_module(self.module), self.function)
         callee = Callee(function, is_async=False, context=self.takes_context, positional=self.positional)
         arguments, carried = pickle.loads(self.values)  # noqa: S301 (from our own parent)
-        connection = _NoConnection()
+        connection = NoConnection("a tool with isolation='process' has no connection")
         ctx = ToolContext(**carried, connection=connection, external=lambda _name: connection, progress=progress)
         return callee.bind(arguments, ctx)
 
@@ -112,18 +112,3 @@ def why_not_apart(function: Callable[..., Any]) -> str | None:
         said = "a lambda" if name.endswith("<lambda>") else "defined inside of a function" if "<" in name else "hidden"
         return f"it is {said}: module {module} has no {name} that another process could import; define it at the top"
     return None
-
-
-class _NoConnection:
-    """Stands where a connection would be."""
-
-    async def fetch(self, sql: str, params: Parameters = ()) -> list[dict[str, Any]]:
-        self._refuse(sql, params)
-
-    async def execute(self, sql: str, params: Parameters = ()) -> int:
-        self._refuse(sql, params)
-
-    def _refuse(self, sql: str, params: Sequence[Any] | Mapping[str, Any]) -> NoReturn:
-        raise LookupError(
-            f"a tool with isolation='process' has no connection, so it cannot run {sql!r} with {len(params)} parameters"
-        )

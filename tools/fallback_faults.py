@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.expressions import InvalidExpression, compiled
 from tools.fallbacks import Fallback
 from tools.mocks import NoMock, mock_value
 from tools.spec import EFFECTS
+from tools.spec_faults import unreadable
 from tools.tool import Tool
 
 
@@ -68,10 +68,7 @@ def _of_tool(tool: Tool, fallback: Fallback, tools: Mapping[str, Tool]) -> Itera
     if EFFECTS.index(other.effect) > EFFECTS.index(tool.effect):
         yield f"is {tool.effect} and falls back to {other.name!r}, which is {other.effect}: a stronger effect"
     for expression in (fallback.args or {}).values():
-        try:
-            compiled(expression)
-        except InvalidExpression as error:
-            yield f"has an argument for its fallback {other.name!r} that cannot be read: {error}"
+        yield from unreadable(expression, f"an argument for its fallback {other.name!r}")
     yield from _of_arguments(tool, fallback, other)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from plans.expressions import InvalidExpression, compiled
+from tools.spec_faults import unreadable
 from tools.tool import Tool
 
 
@@ -18,19 +18,12 @@ def faults_of_shadow(tool: Tool, tools: Mapping[str, Tool]) -> Iterator[str]:
     if tool.spec.fallbacks:
         yield "is a shadow and has fallbacks, which would never be taken; those of the tool it shadows are"
     if tool.spec.shadow_compare is not None:
-        yield from _of_comparison(tool.spec.shadow_compare)
+        yield from unreadable(tool.spec.shadow_compare, "a shadow_compare")
     shadowed = tools.get(name)
     if shadowed is None:
         yield f"is a shadow of {name!r}, which is not registered"
     else:
         yield from _of_pair(tool, shadowed, tools)
-
-
-def _of_comparison(text: str) -> Iterator[str]:
-    try:
-        compiled(text)
-    except InvalidExpression as error:
-        yield f"has a shadow_compare that cannot be read: {error}"
 
 
 def _of_pair(tool: Tool, shadowed: Tool, tools: Mapping[str, Tool]) -> Iterator[str]:

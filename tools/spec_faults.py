@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from plans.expressions import InvalidExpression, compiled
 from plans.wording import nearest
 from tools.named_rules import CHECKS
 from tools.problems import kind_of
@@ -48,6 +49,14 @@ def contradictions(spec: ToolSpec) -> Iterator[str]:
         yield "has no names in identity_args, so that all its effects would be the same one; leave it out for all"
     if spec.identity_args and spec.effect == "read":
         yield "only reads, so there is no effect for identity_args to tell apart; leave it out"
+
+
+def unreadable(expression: str, place: str) -> Iterator[str]:
+    """That an expression in a spec cannot be read, if so; `place` says where it stands, such as "a never_empty"."""
+    try:
+        compiled(expression)
+    except InvalidExpression as error:
+        yield f"has {place} that cannot be read: {error}"
 
 
 def without_description(name: str) -> str:
