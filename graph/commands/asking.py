@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
 import json
 import os
 import sys
 from collections.abc import Sequence
 
 from graph.commands.printing import harmless, say
-from graph.commands.shared import surestep
+from graph.commands.shared import surestep, user
 from graph.commands.terminal import forget_typed
 from nodes.answers import ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond
@@ -121,7 +120,5 @@ async def _line(question: str) -> str | None:
 
 def who() -> str:
     """Who decides, for the record."""
-    try:
-        return f"command line: {getpass.getuser()}"
-    except (KeyError, OSError):
-        return "command line"
+    name = user()
+    return f"command line: {name}" if name else "command line"

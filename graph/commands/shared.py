@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import shlex
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -17,10 +18,18 @@ if TYPE_CHECKING:
     from graph.settings import Settings
     from tools.registry import Registry
 
-__all__ = ["console", "load_settings", "opened", "print_json", "registry_for", "say", "surestep", "waited"]
+__all__ = ["console", "load_settings", "opened", "print_json", "registry_for", "say", "surestep", "user", "waited"]
 
 settings_file: Path | None = None
 """The file that `--config` names."""
+
+
+def user() -> str | None:
+    """The name of the operating system's user; None where it has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return None
 
 
 def load_settings(toolkits: Sequence[str]) -> Settings:

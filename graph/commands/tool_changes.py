@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from graph.commands.looking import show_table
 from graph.commands.printing import print_json, show
-from graph.commands.shared import load_settings, registry_for, waited
+from graph.commands.shared import load_settings, registry_for, user, waited
 from graph.tool_settings import Changed, ToolSettings
 from graph.tool_standing import declared_value
 from plans.errors import InvalidInput
@@ -34,7 +33,7 @@ class Asked:
     @property
     def who(self) -> str:
         """Who makes the change, for the record: as said, else the user of the operating system and the host."""
-        return self.by or f"{_user()}@{socket.gethostname()}"
+        return self.by or f"{user() or 'somebody'}@{socket.gethostname()}"
 
 
 def set_tool(name: str, words: Sequence[str], asked: Asked) -> None:
@@ -152,10 +151,3 @@ def _value(text: str) -> JSON:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "somebody"

@@ -53,17 +53,22 @@ async def fetch(method: str, target: Target, headers: Mapping[str, str], reach: 
     return _fetched(method, target, answer)
 
 
-async def follow(request: Request, reach: Reach, *, stay: bool = False) -> tuple[Target, Answer]:
-    """The answer behind at most MAX_REDIRECTS redirects, each of them guarded like the first URL, and where it came
-    from. `stay` refuses those to another server. ToolFailure NOT_PERMITTED from the guard, BadOutput for a body that
-    cannot be decoded, and httpcore's errors of the connection."""
+async def sent(request: Request, reach: Reach) -> Answer:
+    """Send once, if the host is allowed; what comes back may be a redirect. ToolFailure NOT_PERMITTED from the guard,
+    BadOutput for a body that cannot be decoded, and httpcore's errors of the connection."""
     from tools.http.exchange import exchange
 
+    reach.hosts.check(request.target)
+    return await exchange(request, reach.network, most_bytes=reach.most_bytes, certificates=reach.certificates)
+
+
+async def follow(request: Request, reach: Reach, *, stay: bool = False) -> tuple[Target, Answer]:
+    """The answer behind at most MAX_REDIRECTS redirects, each of them guarded like the first URL, and where it came
+    from. `stay` refuses those to another server. Raises as `sent`."""
     seen: list[Target] = []
     while True:
-        reach.hosts.check(request.target)
+        answer = await sent(request, reach)
         seen.append(request.target)
-        answer = await exchange(request, reach.network, most_bytes=reach.most_bytes, certificates=reach.certificates)
         location = answer.headers.get("location")
         if answer.status not in _REDIRECTS or location is None:
             return request.target, answer

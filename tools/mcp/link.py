@@ -17,6 +17,7 @@ from tools.mcp.http import StatusError, remote
 from tools.mcp.peer import Answered, Lost, Peer
 from tools.mcp.stdio import Words, child
 from tools.normalise import catching
+from tools.redaction import value_without, without
 
 CLOSE_S = 6.0
 """How long an end may take: a child gets 2 s to leave by itself, and 2 more when it is asked to."""
@@ -72,19 +73,11 @@ class Link:
 
     def scrubbed(self, text: str) -> str:
         """A text of the server's without the secrets that it was given."""
-        for secret in self._server.secrets:
-            text = text.replace(secret, "***")
-        return text
+        return without(text, self._server.secrets)
 
     def without_secrets(self, value: Any) -> Any:
         """What the server has sent, without the secrets that it was given."""
-        if not self._server.secrets:
-            return value
-        if isinstance(value, dict):
-            return {self.scrubbed(name): self.without_secrets(item) for name, item in value.items()}
-        if isinstance(value, list):
-            return [self.without_secrets(item) for item in value]
-        return self.scrubbed(value) if isinstance(value, str) else value
+        return value_without(value, self._server.secrets)
 
     async def peer(self, until: float) -> Peer:
         """The conversation, once the server has greeted; `until` is an instant of time.monotonic(). Raises NotOpened:

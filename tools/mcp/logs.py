@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
+from tools.redaction import without
+
 _LOGGERS = ("httpx", "mcp", "mcp.client.stdio", "mcp.client.streamable_http")
 """Who logs URLs and messages of servers. A filter sees only what is logged by the logger that it was given to."""
 
@@ -40,9 +42,7 @@ class _Scrubbing(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Let it pass, without them."""
-        text = record.getMessage()
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
+        text = without(record.getMessage(), self._secrets)
         if text != record.getMessage():
             record.msg, record.args = text, ()
         return True

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import quote
@@ -19,8 +18,9 @@ from tools.http.messages import is_header
 from tools.openapi.config import Service
 from tools.openapi.document import Document, Faulty
 from tools.openapi.operations import Operation
+from tools.redaction import value_without
 
-BLANK = b"[secret]"
+BLANK = "[secret]"
 _LEAST_SECRET = 6
 """Shorter texts are not blanked in answers: they would blank out half of them."""
 
@@ -52,26 +52,14 @@ def credentials_for(document: Document, operation: Operation, service: Service) 
 def blanked(body: bytes, credentials: tuple[Credential, ...]) -> bytes:
     """An answer without the secrets that it repeats, as they are or as JSON and URLs write them."""
     for secret in _written(credentials):
-        body = body.replace(secret.encode(), BLANK)
+        body = body.replace(secret.encode(), BLANK.encode())
     return body
 
 
 def blanked_value(value: JSON, credentials: tuple[Credential, ...]) -> JSON:
     """What was read of an answer, without the secrets in its texts: JSON and charsets have more than one way to write
     the same text."""
-    written = _written(credentials)
-    return _without(value, written) if written else value
-
-
-def _without(value: JSON, written: Sequence[str]) -> JSON:
-    if isinstance(value, Mapping):
-        return {_without(name, written): _without(item, written) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_without(item, written) for item in value]
-    if isinstance(value, str):
-        for secret in written:
-            value = value.replace(secret, BLANK.decode())
-    return value
+    return value_without(value, _written(credentials), BLANK)
 
 
 def _written(credentials: tuple[Credential, ...]) -> list[str]:

@@ -14,7 +14,7 @@ from plans.values import JSON
 from tools.context import ToolContext
 from tools.error_flags import refuse_flagged
 from tools.http.content import json_of, media_type, text_of
-from tools.http.fetch import Reach, follow
+from tools.http.fetch import Reach, follow, sent
 from tools.http.messages import Answer, Request, StatusError
 from tools.http.urls import MAX_LENGTH, Target
 from tools.openapi.arguments import FORM
@@ -61,14 +61,10 @@ async def perform(endpoint: Endpoint, spec: ToolSpec, args: Mapping[str, JSON], 
 
 async def _answered(endpoint: Endpoint, request: Request) -> Answer:
     """What is no read is sent once and led nowhere: a redirect is its answer."""
-    reach = endpoint.reach
-    if endpoint.operation.reads:
-        _, answer = await follow(request, reach, stay=True)
-        return answer
-    from tools.http.exchange import exchange
-
-    reach.hosts.check(request.target)
-    return await exchange(request, reach.network, most_bytes=reach.most_bytes, certificates=reach.certificates)
+    if not endpoint.operation.reads:
+        return await sent(request, endpoint.reach)
+    _, answer = await follow(request, endpoint.reach, stay=True)
+    return answer
 
 
 def request_for(endpoint: Endpoint, args: Mapping[str, JSON], key: str) -> Request:
