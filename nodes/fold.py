@@ -34,7 +34,8 @@ class RunFold:
     may have cost; `answered` the ids of approvals whose decision was taken; `edits`, by step, calls that a person has
     changed and that no revision has yet; `effects`, by the effect's name, the step runs that have it, or may have it,
     to their name; `late`, by step run, what came back after it had been given up; `had` names steps of a fork that its
-    parent has run, and whose effect would be another one now; `version` that of the journal's rows from here on;
+    parent has run, and whose effect would be another one now; `drafts` what became of every draft of a plan, by its
+    name, in their order (`nodes/drafts.py`); `version` that of the journal's rows from here on;
     `archived` where the rows came from, if that was the archive.
     """
 
@@ -61,6 +62,7 @@ class RunFold:
     usage: Usage = Usage()
     late: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     finished: dict[str, Any] | None = None
+    drafts: dict[str, dict[str, Any]] = field(default_factory=dict)
     version: int = 1
     archived: str | None = None
 

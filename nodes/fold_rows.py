@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.runs import OPEN
+from nodes.fold_drafts import draft, revision
 from nodes.fold_settling import effect_after_failure, late, settled
 from nodes.fold_spending import model, reservation, wall
 from nodes.inheritance import inherited
@@ -46,6 +47,7 @@ def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
 def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     before = {step.id: step for step in self.plan.steps} if self.plan else {}
     self.plan = Plan.model_validate(upgraded(body["plan"]))
+    revision(self, body)
     now = {step.id: step for step in self.plan.steps}
     changed = {step_id for step_id, step in before.items() if now.get(step_id) != step}
     self.since.update({step_id: self.plan.revision for step_id, step in now.items() if before.get(step_id) != step})
@@ -235,6 +237,7 @@ APPLY: dict[str, Apply] = {
     "version": _version,
     "inherited": inherited,
     "inputs": _inputs,
+    "draft": draft,
     "plan": _plan,
     "intent": _intent,
     "outcome": _outcome,

@@ -23,7 +23,8 @@ def reservation(self: RunFold, _: str, __: int, body: Body) -> None:
 
 def model(self: RunFold, _: str, __: int, body: Body) -> None:
     """What a question has given, and what it did cost in the place of what was reserved for it."""
-    self.models[body["key"]] = dict(body)
+    before = self.models.get(body["key"], {})  # a question can be asked again, shorter
+    self.models[body["key"]] = {**body, **{name: body.get(name, 0) + before.get(name, 0) for name in _SPENT}}
     reserved = self.reserved.pop(body["key"], None)
     spent = {name: body.get(name, 0) for name in _SPENT}
     if reserved is None:  # of a journal's first version

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nodes.journaled_model import JournaledModel
 from nodes.model_errors import ModelFailed
 from nodes.offered import examples, finished_steps, offered_tools, prompt_inputs
-from nodes.planner import draft_plan, keeping
+from nodes.planner import PLANNER, draft_plan, keeping
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
 from nodes.templates import Filled, choose, match
@@ -84,7 +84,10 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
             failure=_failure(session, planning),
         )
     except (ModelFailed, ModelNotConfigured) as error:
-        return Drafted(source=source, faults=(Fault(code="MODEL_FAILED", message=str(error)),))
+        fault = Fault(code="MODEL_FAILED", message=str(error))
+        return Drafted(
+            source=source, model=model.settings.model, prompt_sha256=PLANNER.sha256, question=key, faults=(fault,)
+        )
     draft = answer.reading.draft
     if draft is not None:
         draft = keeping(session.fold.kept(), draft.model_copy(update={"goal": session.head.goal}))
@@ -95,6 +98,7 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
         prompt_sha256=answer.prompt_sha256,
         model=answer.answer.model,
         mode=answer.answer.mode,
+        question=key,
         faults=answer.reading.faults,
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nodes.journaled_model import JournaledModel
 from nodes.model_errors import ModelFailed
 from nodes.offered import finished_steps, offered_tools, prompt_inputs
-from nodes.replanner import redraw_step, with_replacement
+from nodes.replanner import REPLANNER, redraw_step, with_replacement
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
 from nodes.validate import is_answered, stored_draft
@@ -41,7 +41,15 @@ async def replan(state: AgentState, session: Session) -> dict[str, Any]:
         )
     except ModelFailed as error:
         fault = Fault(code="MODEL_FAILED", message=str(error))
-        return {"drafted": Drafted(source="local_replan", faults=(fault,))}
+        drafted = Drafted(
+            source="local_replan",
+            template=session.plan.template,
+            model=model.settings.model,
+            prompt_sha256=REPLANNER.sha256,
+            question=key,
+            faults=(fault,),
+        )
+        return {"drafted": drafted}
     drafted = Drafted(
         draft=with_replacement(session.plan, repair.step) if repair.step is not None else None,
         source="local_replan",
@@ -50,6 +58,7 @@ async def replan(state: AgentState, session: Session) -> dict[str, Any]:
         prompt_sha256=repair.prompt_sha256,
         model=repair.answer.model,
         mode=repair.answer.mode,
+        question=key,
         faults=repair.faults,
     )
     return {"drafted": drafted}

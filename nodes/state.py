@@ -98,7 +98,7 @@ class Drafted(_Frozen):
     """A draft on its way to `validate`, with where it came from and what is already known to be wrong with it.
 
     `model`, `mode` and `prompt_sha256` say which model wrote it, how it was held to the plan's schema, and what it was
-    told.
+    told; `question` is what the journal calls what it was asked.
     """
 
     draft: PlanDraft | None = None
@@ -108,6 +108,7 @@ class Drafted(_Frozen):
     prompt_sha256: str | None = None
     model: str | None = None
     mode: str | None = None
+    question: str | None = None
     faults: tuple[Fault, ...] = ()
 
 

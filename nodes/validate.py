@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from checkpoints.crash_points import reached
 from nodes.answers import edited_draft
+from nodes.drafts import keep_draft
 from nodes.events import Event
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
@@ -38,6 +39,7 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
     if drafted.draft is not None and not errors:
         await _store(session, drafted, drafted.draft, planning, faults)
         return _ready(faults)
+    await keep_draft(session, drafted, planning, errors)
     return {"drafted": None, "faults": faults, **_again(session, drafted, planning, errors)}
 
 
@@ -53,6 +55,7 @@ async def revise(session: Session) -> list[Fault]:
     draft = drafted.draft or session.plan.draft
     faults = _found(session, draft, Planning())
     if errors := errors_among(faults):
+        await keep_draft(session, drafted, Planning(), errors)
         session.emit(Event(kind="notice", message=f"the edit is not used: {'; '.join(map(str, errors))}"))
     elif draft != session.plan.draft:
         await _store(session, drafted, draft, Planning(), faults)
@@ -145,6 +148,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         "repaired": drafted.repaired,
         "warnings": [fault.model_dump() for fault in faults],
     }
+    await keep_draft(session, drafted, planning, [])
     outdated = _outdated(session, before, plan)
     if before is not None:
         session.scheduling().replaced_by(plan)
