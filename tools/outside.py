@@ -1,4 +1,5 @@
-"""Toolkits whose tools are declared elsewhere, by a server or in a document, and found when a registry is made."""
+"""Toolkits whose tools strangers declare, by a server or in a document; what a server has is found when a registry is
+made."""
 
 from __future__ import annotations
 
@@ -13,24 +14,43 @@ from typing import Any
 from tools.normalise import catching
 from tools.registry import Toolkit
 
+CONTEXT = "the context of the call"
+"""Where the run's context goes among the arguments: no argument of a foreign tool has this name, or it is left out."""
+
+
+class ForeignToolkit(Toolkit):
+    """A toolkit of tools that strangers declare: `left_out` says by name why one of them is none of ours."""
+
+    def __init__(self, name: str, *, description: str = "") -> None:
+        super().__init__(name, description=description)
+        self.left_out: dict[str, str] = {}
+
+    @property
+    def notices(self) -> list[str]:
+        """What whoever starts a run should know: which tools are left out."""
+        return [f"the toolkit {self.name!r} leaves {name} out: {why}" for name, why in self.left_out.items()]
+
+    def why_absent(self, name: str) -> str | None:
+        """Why a tool that may have been one of these is not there; None: it is none of these."""
+        why = self.left_out.get(name)
+        return None if why is None else f"the toolkit {self.name!r} leaves it out: {why}"
+
 
 class ToolsAbsent(Exception):
     """Why a toolkit has no tools now, as a clause for people that shows no secret: "its server could not be ..."."""
 
 
-class OutsideToolkit(Toolkit, ABC):
+class OutsideToolkit(ForeignToolkit, ABC):
     """A toolkit that finds its tools: a kind of it says how in `find`, and closes what calls have opened in `close`.
 
-    What cannot be found is no fault of the others': `absent` says why there are no tools at all, `left_out` by name why
-    one of them is none of ours, `remarks` what else should be known. `prefix` begins the names of its tools, where they
-    have one.
+    What cannot be found is no fault of the others': `absent` says why there are no tools at all, `remarks` what else
+    should be known. `prefix` begins the names of its tools, where they have one.
     """
 
     def __init__(self, name: str, *, description: str = "", prefix: str = "") -> None:
         super().__init__(name, description=description)
         self.prefix = prefix
         self.absent: str | None = None
-        self.left_out: dict[str, str] = {}
         self.remarks: list[str] = []
         self.found = False
         self._holders: Counter[asyncio.AbstractEventLoop] = Counter()
@@ -60,17 +80,16 @@ class OutsideToolkit(Toolkit, ABC):
 
     @property
     def notices(self) -> list[str]:
-        """What whoever starts a run should know: that there are no tools, or which are left out."""
+        """That there are no tools now, or which are left out, and the remarks."""
         if self.absent is not None:
             return [f"the toolkit {self.name!r} has no tools now: {self.absent}"]
-        left_out = [f"the toolkit {self.name!r} leaves {name} out: {why}" for name, why in self.left_out.items()]
-        return [*left_out, *(f"the toolkit {self.name!r}: {remark}" for remark in self.remarks)]
+        return [*super().notices, *(f"the toolkit {self.name!r}: {remark}" for remark in self.remarks)]
 
     def why_absent(self, name: str) -> str | None:
         """Why a tool that may have been one of these is not there; None: it is none of these."""
         for each in (name, name.removeprefix(self.prefix)):  # by our name, or by the one that it has elsewhere
-            if each in self.left_out:
-                return f"the toolkit {self.name!r} leaves it out: {self.left_out[each]}"
+            if why := super().why_absent(each):
+                return why
         if self.absent is not None and name.startswith(self.prefix):
             return f"the toolkit {self.name!r} has no tools now: {self.absent}"
         return None

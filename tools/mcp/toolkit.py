@@ -23,15 +23,12 @@ from tools.mcp.definition import Definition, Faulty, name_of, read
 from tools.mcp.names import names_for
 from tools.mcp.policy import declared, errors_are_certain
 from tools.output import Result
-from tools.outside import OutsideToolkit, ToolsAbsent
+from tools.outside import CONTEXT, OutsideToolkit, ToolsAbsent
 from tools.tool import Tool
 
 if TYPE_CHECKING:
     from tools.mcp.calling import Pinned
     from tools.mcp.link import Link
-
-CONTEXT = "the context of the call"
-"""Where the run's context goes among the arguments: no argument of a foreign tool has this name, or it is left out."""
 
 
 def mcp_toolkit(

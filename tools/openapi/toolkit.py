@@ -29,14 +29,11 @@ from tools.openapi.naming import names_for
 from tools.openapi.operations import Listed, Operation, Unusable, operations
 from tools.openapi.policy import declared, faults, said_of
 from tools.output import Result
-from tools.registry import Toolkit
+from tools.outside import CONTEXT, ForeignToolkit
 from tools.tool import Tool
 
 if TYPE_CHECKING:
     from tools.http.connect import Resolver
-
-CONTEXT = "the context of the call"
-"""Where the run's context goes among the arguments: no parameter of a document has this name, or it is left out."""
 
 
 def openapi_toolkit(
@@ -65,8 +62,8 @@ def openapi_toolkit(
     )
 
 
-class OpenApiToolkit(Toolkit):
-    """`left_out` says by operation why it has no tool; the rest can be used. `remarks` are what else to know."""
+class OpenApiToolkit(ForeignToolkit):
+    """A tool for each operation that can be called; `left_out` says of the others why not."""
 
     def __init__(
         self,
@@ -80,7 +77,6 @@ class OpenApiToolkit(Toolkit):
     ) -> None:
         document = load(service.document)
         super().__init__(name, description=_title(document))
-        self.left_out: dict[str, str] = {}
         self._service = service
         self._document = document
         self._base = _base(name, document, service, hosts)
@@ -88,16 +84,6 @@ class OpenApiToolkit(Toolkit):
         self._hosts = replace(hosts, allowed=(pattern,), setting=f"base_url of the toolkit {name!r}")
         self._reach = Reach(self._hosts, most_bytes, certificates, resolve)
         self._declare()
-
-    @property
-    def notices(self) -> list[str]:
-        """Which operations have no tool, and why."""
-        return [f"the toolkit {self.name!r} leaves {name} out: {why}" for name, why in self.left_out.items()]
-
-    def why_absent(self, name: str) -> str | None:
-        """Why an operation's tool is not there."""
-        why = self.left_out.get(name)
-        return None if why is None else f"the toolkit {self.name!r} leaves it out: {why}"
 
     def _declare(self) -> None:
         found = list(operations(self._document))
