@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from nodes.schemas import problem_of, problems
-from nodes.template_text import HOLE, LANGUAGES, Language, holes_in, whole_goal
+from nodes.template_text import HOLE, LANGUAGES, Language, holes_in, spelled_out, whole_goal
 from plans.references import parse
 from plans.values import JSON
 
@@ -82,6 +82,11 @@ class TemplateFile(_Frozen):
         words = tuple(self.words.get(language, {}).items())
         for pattern in self.match.get(language, ()):
             yield whole_goal(pattern, words, language)
+
+    def spelled(self, language: Language) -> Iterator[str]:
+        """The texts of a language's patterns, `{words}` put in."""
+        for pattern in self.match.get(language, ()):
+            yield spelled_out(pattern, self.words.get(language, {}))
 
 
 Words = dict[Language, dict[str, str]]

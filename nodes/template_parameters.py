@@ -25,7 +25,7 @@ def parameters_from(written: TemplateFile, inputs: Mapping[str, Any], groups: Ma
         if parameter.source == "file":
             values[name] = _file_input(name, parameter, inputs, groups.get(name))
         elif name in groups:
-            values[name] = _from_words(parameter, groups[name])
+            values[name] = from_words(parameter, groups[name])
         elif name in inputs:
             values[name] = inputs[name]
         elif not parameter.required:
@@ -52,7 +52,8 @@ def _faults(name: str, parameter: Parameter, values: Mapping[str, JSON]) -> Iter
         yield f"{name} ({in_language(parameter.about, 'en')}): {problem.removeprefix('$: ')}"
 
 
-def _from_words(parameter: Parameter, text: str) -> JSON:
+def from_words(parameter: Parameter, text: str) -> JSON:
+    """What a goal's words for a parameter mean: what the template says, a number where one is wanted, else the text."""
     for pattern, value in parameter.words.items():
         if re.fullmatch(pattern, text, re.IGNORECASE):
             return value

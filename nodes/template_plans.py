@@ -10,12 +10,14 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from nodes.template_files import TemplateFile
 from nodes.template_parameters import checked, parameters_from
 from nodes.template_text import (
     HOLE,
+    LANGUAGES,
     MAX_GOAL,
     Language,
     Reference,
@@ -24,14 +26,15 @@ from nodes.template_text import (
     in_language,
     language_of,
 )
+from nodes.template_words import Vocabulary, vocabulary
 from plans.errors import InvalidInput
 from plans.plan import PlanDraft
-from plans.values import JSON
+from plans.values import JSON, sha256_of
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Template:
     """One template. Its patterns are compiled when a goal is first held against them."""
 
@@ -46,6 +49,16 @@ class Template:
     def tools(self) -> frozenset[str]:
         """The tools its plan uses."""
         return frozenset(step["tool"] for step in self.written.plan.steps if step.get("tool"))
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of what it says, the shared words that it may use among it: another file is another template."""
+        return sha256_of(self.written.model_dump(mode="json"))
+
+    @cached_property
+    def vocabularies(self) -> Mapping[Language, Vocabulary]:
+        """What it says, word by word, in each language."""
+        return {language: vocabulary(self.written, language) for language in LANGUAGES}
 
     def title(self, language: Language = "en") -> str:
         """Its title in a language."""

@@ -61,17 +61,18 @@ def comparable(goal: str, language: Language) -> str:
 @cache
 def whole_goal(pattern: str, words: tuple[tuple[str, str], ...], language: Language) -> re.Pattern[str]:
     """The pattern over a whole goal, `{words}` put in, politeness around it allowed. Raises re.error or KeyError."""
-    body = _spelled_out(pattern, dict(words), MAX_DEPTH)
+    body = spelled_out(pattern, dict(words))
     if endless := _ENDLESS.search(body):
         # Two ways to read one word, repeated without end, take the regular expression engine for ever.
         raise re.error(f"a group repeats without end ({endless[0]!r}); say how often, such as {{0,4}}")
     return re.compile(f"{_BEFORE[language]}(?:{body}){_AFTER[language]}", re.IGNORECASE)
 
 
-def _spelled_out(pattern: str, words: Mapping[str, str], depth: int) -> str:
+def spelled_out(pattern: str, words: Mapping[str, str], depth: int = MAX_DEPTH) -> str:
+    """The pattern with `{words}` put in, however deep. Raises re.error or KeyError."""
     if depth == 0:
         raise re.error("its words go round in circles")
-    return _WORD.sub(lambda word: f"(?:{_spelled_out(words[word[1]], words, depth - 1)})", pattern)
+    return _WORD.sub(lambda word: f"(?:{spelled_out(words[word[1]], words, depth - 1)})", pattern)
 
 
 def language_of(goal: str) -> Language:

@@ -11,12 +11,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from nodes.template_files import Example, TemplateFile, Words, faults_of, read_template, read_words
+from nodes.template_near import near
 from nodes.template_plans import Filled, Template, choose, fill, match, named
 from nodes.template_text import Language, in_language
 from plans.errors import ConfigurationError, InvalidInput
 from plans.values import JSON
 
-__all__ = ["Filled", "Template", "choose", "fill", "load_templates", "match", "named", "overview", "read_folder"]
+__all__ = [
+    "Filled", "Template", "choose", "fill", "load_templates", "match", "named", "near", "overview", "read_folder",
+]  # fmt: skip
 
 SHARED_WORDS = "_words.yaml"
 """The file of a folder that holds words for the patterns of all its templates."""
