@@ -65,8 +65,12 @@ AFTER_OBSERVE: dict[Hashable, str] = {
 
 
 async def entered(state: AgentState) -> str:
-    """Where a new invocation enters. Routers are coroutines: LangGraph sends a plain function to a thread."""
-    return entry(state)
+    """Where a new invocation enters: a run that a limit has stopped before it had a plan goes on with its goal.
+
+    Routers are coroutines: LangGraph sends a plain function to a thread.
+    """
+    where = entry(state)
+    return "new_goal" if where == "continue" and state.get("current_plan") is None else where
 
 
 async def chosen(state: AgentState) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
@@ -226,13 +227,13 @@ class Agent:
     async def archive(
         self,
         *,
-        older_than: str | float = "7d",
+        older_than: str | float | timedelta = "7d",
         to: str | None = None,
         thread_id: str | None = None,
         dry_run: bool = False,
     ) -> ArchiveReport:
-        """Move runs that ended so long ago (seconds, or such as "12h") into files. Raises StorageUnavailable, and
-        UnknownThread for a `thread_id` on which there is no run."""
+        """Move runs that ended so long ago (seconds, a timedelta, or such as "12h") into files. Raises
+        StorageUnavailable, and UnknownThread for a `thread_id` on which there is no run."""
         from graph.archiving import archived
 
         if thread_id is not None:

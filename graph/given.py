@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from pydantic import ValidationError
@@ -36,11 +37,14 @@ def check_id(given: str, what: str) -> str:
     return given
 
 
-def age_s(given: str | float) -> float:
-    """An age in seconds: a number of seconds, or a text with its unit: 90s, 15m, 12h, 7d, 2w. Raises InvalidInput.
+def age_s(given: str | float | timedelta) -> float:
+    """An age in seconds: a number of seconds, a length of time, or a text with its unit: 90s, 15m, 12h, 7d, 2w. Raises
+    InvalidInput.
 
     A text without a unit is refused: who means days by "7" must not lose them to seconds.
     """
+    if isinstance(given, timedelta):
+        given = given.total_seconds()
     text = f"{given}s" if isinstance(given, int | float) else given
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip().lower())
     seconds = float(found[1]) * SECONDS[found[2]] if found else math.inf

@@ -61,7 +61,8 @@ class StepResult(_Frozen):
 
 class RunResult(_Frozen):
     """How a run ended, or where it stands. `plan` is the current revision in full; `archived` says where the run's
-    files are, once it is in the archive."""
+    files are, once it is in the archive; `raise_limits` values of the limits that have stopped it with which it would
+    go on."""
 
     run_id: str
     thread_id: str
@@ -74,6 +75,7 @@ class RunResult(_Frozen):
     approvals: tuple[ApprovalRequest, ...] = ()
     failures: tuple[Failure, ...] = ()
     usage: Usage = Usage()
+    raise_limits: dict[str, float | int] = {}
     archived: str | None = None
     forked: Forked | None = None
 
@@ -94,6 +96,7 @@ class RunResult(_Frozen):
         plan = self.plan
         archived = {"archived": self.archived} if self.archived else {}
         forked = {"forked": self.forked.model_dump(include={"run_id", "thread_id", "step_id"})} if self.forked else {}
+        higher = {"raise_limits": dict(self.raise_limits)} if self.raise_limits else {}
         return {
             "run_id": self.run_id,
             "thread_id": self.thread_id,
@@ -103,6 +106,7 @@ class RunResult(_Frozen):
             "steps": [_step_as_json(step) for step in self.steps],
             "approvals": [request.model_dump(mode="json") for request in self.approvals],
             "usage": self.usage.model_dump(mode="json"),
+            **higher,
             **archived,
             **forked,
         }
@@ -149,6 +153,7 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
         approvals=tuple(fold.waiting()),
         failures=tuple(Failure.model_validate(failure) for failure in finished.get("failures", ())),
         usage=fold.usage,
+        raise_limits=finished.get("raise_limits", {}),
         archived=fold.archived,
         forked=fold.head.forked,
     )

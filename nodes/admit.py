@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nodes.fold import RunFold
+from nodes.fold_spending import settled_usage
 from nodes.missing import without
 from nodes.step_run import StepRun
+from plans.caps import Hit, attempt_hit, spending_hit, time_hit
 from plans.expressions import InvalidExpression, holds, names_read
 from plans.failure import Failure
+from plans.limits import Limits
 from plans.plan import Effect, Risk, Step, highest_risk
 from plans.references import UnresolvedReference, resolve
 from plans.values import JSON, sha256_of
@@ -20,7 +23,8 @@ from tools.tool import Tool
 class Facts:
     """What is known when a step asks to start. `named` holds the values of its dependencies, inputs and item;
     `missing` the dependencies that gave none; `absent` why there is no tool, where that is known; `starting`, by name,
-    the effects that step runs are about to have; `elapsed_s` is the wall time the run has used."""
+    the effects that step runs are about to have; `elapsed_s` is the wall time the run has used, `under_way` the
+    attempts of other step runs that have begun and not ended."""
 
     unit: str
     named: Mapping[str, JSON]
@@ -30,6 +34,7 @@ class Facts:
     role: str | None = None
     elapsed_s: float = 0.0
     starting: Mapping[str, str] = field(default_factory=dict)
+    under_way: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +61,10 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """It may not: it fails without a call."""
+    """It may not: it fails without a call. `hit` is the limit in its way, if it is one."""
 
     failure: Failure
+    hit: Hit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +78,10 @@ Admission = Run | Ask | Refuse | Skip
 
 
 class _Refused(Exception):
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, hit: Hit | None = None) -> None:
         super().__init__(message)
         self.code = code
+        self.hit = hit
 
 
 def admit(step: Step, fold: RunFold, facts: Facts) -> Admission:
@@ -139,7 +146,8 @@ def _refuse(step: Step, run: StepRun, facts: Facts, refused: _Refused) -> Refuse
             step_id=facts.unit,
             tool=run.tool or step.tool,
             attempt=run.attempt + 1,
-        )
+        ),
+        refused.hit,
     )
 
 
@@ -211,15 +219,14 @@ def _arguments(step: Step, run: StepRun, facts: Facts) -> dict[str, JSON]:
 
 
 def _within_limits(fold: RunFold, facts: Facts) -> None:
-    limits = fold.head.limits if fold.head else None
-    if limits is None:
-        return
-    if limits.max_wall_s is not None and facts.elapsed_s >= limits.max_wall_s:
-        raise _Refused("LIMIT_TIME", f"the run has used its {limits.max_wall_s:g} s")
-    if limits.max_tokens is not None and fold.usage.tokens >= limits.max_tokens:
-        raise _Refused("LIMIT_TOKENS", f"the run has used its {limits.max_tokens} tokens")
-    if limits.max_cost is not None and fold.usage.cost >= limits.max_cost:
-        raise _Refused("LIMIT_COST", f"the run has used its budget of {limits.max_cost:g}")
+    """What is reserved for questions that are out does not count: most of it comes back, and no tool spends it."""
+    limits = fold.head.limits if fold.head else Limits()
+    attempts = fold.usage.attempts + facts.under_way
+    hit = (
+        time_hit(limits, facts.elapsed_s) or spending_hit(limits, settled_usage(fold)) or attempt_hit(limits, attempts)
+    )
+    if hit is not None:
+        raise _Refused(hit.code, hit.message, hit)
 
 
 def _allowed(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> Admission:

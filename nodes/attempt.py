@@ -15,8 +15,10 @@ from nodes.missing import note, without
 from nodes.recording import record_failure, record_success
 from nodes.standing_in import stand_in
 from nodes.step_run import base_id, child_index
+from nodes.stopping import refused, stopped_by
 from nodes.tools_now import current_tool
 from nodes.tracing import traced
+from plans.caps import elements_hit
 from plans.failure import Failure
 from plans.plan import Step
 from plans.references import UnresolvedReference, resolve
@@ -52,24 +54,28 @@ async def _ask_to_start(session: Session, unit: str, step: Step) -> None:
         role=session.head.role,
         elapsed_s=session.elapsed_s(),
         starting=session.starting,
+        under_way=len(session.purse.calling - {unit}),
     )
     if step.for_each is not None and unit == step.id:
         await _expand(session, step, facts)
         return
     match admit(step, session.fold, facts):
         case Run() as admitted:
+            session.purse.calling.add(unit)
             if admitted.effect is not None:  # before anything else can ask: two at once would both be let through
                 session.starting[admitted.effect] = unit
             await traced(session, unit, step, lambda: _run(session, unit, step, admitted, named))
         case Ask() as asked:
             await ask_person(session, unit, asked)
-        case Refuse() | Skip() as refused:
-            await _not_started(session, unit, step, refused)
+        case Refuse() | Skip() as why:
+            await _not_started(session, unit, step, why)
 
 
 async def _not_started(session: Session, unit: str, step: Step, why: Refuse | Skip) -> None:
     if isinstance(why, Refuse):
-        await session.record("refusal", unit, why.failure.attempt, body={"failure": why.failure.model_dump()})
+        if why.hit is not None:
+            await stopped_by(session, why.hit)
+        await refused(session, unit, why.failure)
         _say(session, unit, step, "failed", why.failure.message)
     else:
         await session.record("skip", unit, body={"reason": why.reason})
@@ -127,10 +133,9 @@ async def _expand(session: Session, step: Step, facts: Facts) -> None:
     except UnresolvedReference as error:
         await record_failure(session, step.id, _failure(session, step, "UNRESOLVED_REFERENCE", str(error)))
         return
-    cap = session.head.limits.max_for_each
-    if len(found) > cap:
-        message = f"{step.id} would run {len(found)} times; the limit is {cap} (--limit max_for_each=N)"
-        await record_failure(session, step.id, _failure(session, step, "LIMIT_STEPS", message))
+    if (hit := elements_hit(session.head.limits, step.id, len(found))) is not None:
+        await stopped_by(session, hit)
+        await refused(session, step.id, _failure(session, step, hit.code, hit.message))
         return
     body: dict[str, Any] = {"elements": [sha256_of(item) for item in found]}
     if facts.missing:

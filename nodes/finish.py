@@ -14,6 +14,7 @@ from checkpoints.crash_points import reached
 from checkpoints.runs import OPEN
 from nodes.origins import notes
 from nodes.state import AgentState, RunHead, RunStatus
+from nodes.stopping import account, higher_limits, open_hits
 from plans.failure import Failure
 from plans.faults import errors_among
 from plans.references import UnresolvedReference, as_text, lines_of, references_in, resolve
@@ -46,6 +47,7 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
         "answer": answer,
         "failures": [failure.model_dump() for failure in failures],
         "report_ref": await asyncio.to_thread(_place, session.head, report) if report else None,
+        "raise_limits": higher_limits(session.fold) if status == "limited" else {},
         "wall_s": round(session.elapsed_s(), 3),
     }
     await session.record("finish", body=body, wait=True)
@@ -76,7 +78,9 @@ def _failures(state: AgentState, session: Session) -> list[Failure]:
     ]
     if session.cancelled:
         return [*found, *_in_doubt(session)]
-    if state.get("edge") != "give_up":
+    told = {failure.code for failure in found}
+    found += [Failure(code=hit.code, message=hit.message) for hit in open_hits(session.fold) if hit.code not in told]
+    if state.get("edge") != "give_up" or session.fold.hits:
         return found
     errors = errors_among(state.get("faults") or [])
     code = next((error.code for error in errors if error.code in FAULT_CODES), "PLAN_INVALID")
@@ -108,7 +112,7 @@ def _in_doubt(session: Session) -> list[Failure]:
 def _status(session: Session, failures: list[Failure]) -> RunStatus:
     if session.cancelled and (session.fold.plan is None or _left(session)):
         return "cancelled"
-    if any(failure.class_ == "limit" for failure in failures):
+    if any(failure.class_ == "limit" for failure in failures) or open_hits(session.fold):
         return "limited"
     if session.fold.plan is None or any(verdict.verdict == "finish" for verdict in session.fold.queue):
         return "failed"
@@ -142,6 +146,8 @@ def _answer(session: Session, status: RunStatus, failures: list[Failure], text: 
     said = dict.fromkeys(failure.message for failure in failures)
     if status == "cancelled":
         return "; ".join(["cancelled because somebody asked for it", *said])
+    if status == "limited":
+        return account(session.fold, list(said))
     if status != "done":
         return "; ".join(said) or f"the run has ended before these steps have: {', '.join(_left(session))}"
     told = [f"Note: {note}." for note in notes(session.fold)]

@@ -14,6 +14,7 @@ from nodes.fold_rows import APPLY
 from nodes.state import RunHead, Verdict
 from nodes.step_run import Output, StepRun, base_id, child_index
 from nodes.versions import row_body, unknown_row
+from plans.caps import Hit
 from plans.decisions import ApprovalRequest
 from plans.limits import Usage
 from plans.moves import SETTLED, Status
@@ -37,6 +38,7 @@ class RunFold:
     parent has run, and whose effect would be another one now; `drafts` what became of every draft of a plan, by its
     name, in their order (`nodes/drafts.py`); `version` that of the journal's rows from here on;
     `archived` where the rows came from, if that was the archive.
+    `hits`, by name, are limits that have stopped the run.
     """
 
     head: RunHead | None = None
@@ -60,6 +62,7 @@ class RunFold:
     instructions: dict[str, str] = field(default_factory=dict)
     input_changes: int = 0
     usage: Usage = Usage()
+    hits: dict[str, Hit] = field(default_factory=dict)
     late: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     finished: dict[str, Any] | None = None
     drafts: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from checkpoints.runs import OPEN
 from nodes.fold_drafts import draft, revision
 from nodes.fold_settling import effect_after_failure, late, settled
-from nodes.fold_spending import model, reservation, wall
+from nodes.fold_spending import limit, model, reopened, reservation, wall
 from nodes.inheritance import inherited
 from nodes.state import InputFile, RunHead, Verdict
 from nodes.step_run import StandIn, StepRun, base_id
 from nodes.versions import journal_version
 from plans.decisions import ApprovalRequest
-from plans.failure import CODES, Failure
+from plans.failure import Failure
 from plans.plan import Plan
 from plans.versions import upgraded
 
@@ -220,18 +220,6 @@ def _finish(self: RunFold, _: str, __: int, body: Body) -> None:
     wall(self, "", 0, body)
 
 
-def _reopened(self: RunFold, _: str, __: int, body: Body) -> None:
-    self.finished = None
-    for unit, run in self.steps.items():
-        if run.status == "failed" and run.failure and run.failure.class_ == "limit":
-            run.exhausted, run.failure, run.verdict = False, None, None
-            run.moved("pending")
-            self.undecided.pop(unit, None)
-    self.queue = [v for v in self.queue if v.verdict != "finish" or CODES[v.code].class_ != "limit"]
-    if self.head and (limits := body.get("limits")):
-        self.head = self.head.model_copy(update={"limits": self.head.limits.model_validate(limits)})
-
-
 APPLY: dict[str, Apply] = {
     "run": _run,
     "version": _version,
@@ -258,6 +246,7 @@ APPLY: dict[str, Apply] = {
     "elapsed": wall,
     "paused": wall,
     "finish": _finish,
-    "reopened": _reopened,
+    "limit": limit,
+    "reopened": reopened,
 }
 """Every kind of journal row and what it changes."""

@@ -1,9 +1,13 @@
-"""Rows that say what a run has spent: questions to models, and time. Pure."""
+"""Rows that say what a run has spent, which limit has stopped it, and that it goes on. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from plans.caps import Hit
+from plans.failure import CODES
+from plans.limits import Usage
 
 if TYPE_CHECKING:
     from nodes.fold import RunFold
@@ -31,6 +35,41 @@ def model(self: RunFold, _: str, __: int, body: Body) -> None:
         self.usage = self.usage.plus(model_calls=1, **spent)
     else:
         self.usage = self.usage.plus(**{name: spent[name] - reserved.get(name, 0) for name in spent})
+
+
+def settled_usage(self: RunFold) -> Usage:
+    """What the run has spent for certain: without what is reserved for questions whose end is not known."""
+    open_bills = {name: sum(each[name] for each in self.reserved.values()) for name in _RESERVED}
+    return self.usage.plus(**{name: -amount for name, amount in open_bills.items()})
+
+
+def limit(self: RunFold, _: str, __: int, body: Body) -> None:
+    """A limit that was in the way. It stops the run until somebody lets it go on."""
+    hit = Hit.model_validate(body["hit"])
+    self.hits[hit.limit] = hit
+
+
+def reopened(self: RunFold, _: str, __: int, body: Body) -> None:
+    """A run that a limit has stopped goes on, perhaps under a higher one: what the limit kept from starting may ask
+    again, and what could not be mended for its sake is decided about again."""
+    self.finished, self.hits = None, {}
+    for unit, run in self.steps.items():
+        if run.status != "failed" or run.failure is None:
+            continue
+        if run.failure.class_ == "limit":
+            run.exhausted, run.failure, run.verdict = False, None, None
+            run.moved("pending")
+            self.undecided.pop(unit, None)
+        elif run.verdict is not None and run.verdict.verdict == "finish" and _by_limit(run.verdict.code):
+            run.exhausted, run.verdict = False, None
+            self.undecided[unit] = None
+    self.queue = [verdict for verdict in self.queue if verdict.verdict != "finish" or not _by_limit(verdict.code)]
+    if self.head and (limits := body.get("limits")):
+        self.head = self.head.model_copy(update={"limits": self.head.limits.model_validate(limits)})
+
+
+def _by_limit(code: str) -> bool:
+    return CODES[code].class_ == "limit"
 
 
 def wall(self: RunFold, _: str, __: int, body: Body) -> None:

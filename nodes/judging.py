@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from nodes.journaled_model import JournaledModel
+from nodes.journaled_model import JournaledModel, LimitReached
 from nodes.judge import judge, values_for
 from nodes.missing import note, without
 from nodes.model_errors import ModelFailed
 from nodes.origins import degraded_inputs
 from nodes.recording import record_failure, record_success
 from nodes.step_run import child_index
+from nodes.stopping import refused
 from plans.failure import Failure
 from plans.plan import Step
 from plans.references import UnresolvedReference, references_in
@@ -38,6 +39,9 @@ async def call_model(
         judgement = await judge(journaled, step, values, goal=session.head.goal, missing=missing, degraded=degraded)
     except UnresolvedReference as error:
         await _failed(session, unit, attempt, "UNRESOLVED_REFERENCE", str(error))
+    except LimitReached as error:
+        failure = Failure(code=error.code, message=str(error), step_id=unit, tool="llm", attempt=attempt)
+        await refused(session, unit, failure)
     except ModelFailed as error:
         await _failed(session, unit, attempt, error.code, str(error), error.delay_s)
     else:

@@ -16,6 +16,7 @@ from nodes.events import Event
 from nodes.fold import RunFold
 from nodes.lateness import LateAnswers
 from nodes.origins import degraded_steps
+from nodes.purse import Purse
 from nodes.state import STATE_VERSION, RunHead, RunStatus
 from nodes.step_run import Output
 from plans.errors import ArtifactMissing, SurestepError
@@ -43,9 +44,10 @@ class Session:
     """The live side of one run. Everything it tells the fold it has also handed to the journal, in the same order.
 
     `acting` are step runs that are having an effect, by when that is over, `starting`, by effect, those that are about
-    to; `known` those whose end is stored or queued; `founded` are steps of the current revision that are known, and all
-    before them. `notices` are told as soon as somebody listens, `told` what is said once. `ended_as` is how the run
-    stood when this drive ended by itself, with all it knew accepted.
+    to; `purse` holds what is under way and may still cost; `known` those whose end is stored or queued; `founded` are
+    steps of the current revision that are known, and all before them. `notices` are told as soon as somebody listens,
+    `told` what is said once. `ended_as` is how the run stood when this drive ended by itself, with all it knew
+    accepted.
     """
 
     engine: Engine
@@ -56,6 +58,7 @@ class Session:
     writer: Writer | None = None
     config: Any = None
     acting: dict[str, float] = field(default_factory=dict)
+    purse: Purse = field(default_factory=Purse)
     starting: dict[str, str] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     founded: set[str] = field(default_factory=set)
@@ -138,6 +141,7 @@ class Session:
     def ended(self, unit: str) -> None:
         """This step run's attempt is over, however it ended."""
         self.acting.pop(unit, None)
+        self.purse.calling.discard(unit)
         for effect in [effect for effect, by in self.starting.items() if by == unit]:
             del self.starting[effect]
 

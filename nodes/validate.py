@@ -27,7 +27,7 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
     """Ready, or back to whoever wrote the draft while tries are left, or an honest end."""
     drafted = state.get("drafted") or Drafted()
     planning = state.get("planning") or Planning()
-    if session.cancelled:
+    if session.cancelled or session.fold.hits:
         return {"drafted": None, "faults": [], "edge": "give_up"}
     if session.fold.edits:
         return _ready(await revise(session))

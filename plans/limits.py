@@ -6,7 +6,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Limits(BaseModel):
-    """Caps of one run; None means uncapped. Defaults are the field's practice (see docs/adr). Times in seconds."""
+    """Caps of one run; None means uncapped. Defaults are the field's practice (see docs/adr). Times in seconds.
+
+    `max_attempts` and `max_local_replans` are of one step, `max_global_replans` of the run: what they leave untried
+    decides where a failure leads. The caps of the whole run end it as limited, to be gone on with under a higher one:
+    `max_steps` over all revisions of its plan, `max_total_attempts` of all steps together, `max_replans` of both kinds,
+    `max_wall_s`, `max_tokens`, `max_cost`, and `max_repeats`: how often the same call may give the same result, over
+    revisions of the plan and with nothing new in between.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -15,6 +22,9 @@ class Limits(BaseModel):
     max_local_replans: int = Field(default=2, ge=0, le=20)
     max_global_replans: int = Field(default=3, ge=0, le=20)
     max_redrafts: int = Field(default=2, ge=0, le=10)
+    max_replans: int | None = Field(default=None, ge=0, le=1_000)
+    max_total_attempts: int | None = Field(default=None, ge=1)
+    max_repeats: int = Field(default=3, ge=1, le=1_000)
     max_for_each: int = Field(default=200, ge=1, le=100_000)
     max_wall_s: float | None = Field(default=None, gt=0)
     max_tokens: int | None = Field(default=None, ge=1)

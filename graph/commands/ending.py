@@ -36,11 +36,10 @@ def show_end(result: RunResult, toolkits: Sequence[str] = (), *, asked: bool = F
 def figures(result: RunResult) -> str:
     """What the run was and took, in one line."""
     done = sum(step.status == "done" for step in result.steps)
-    calls = sum(step.attempts for step in result.steps) - result.usage.cached
     all_steps = counted(len(result.steps), "step")
     parts = [
         all_steps if done == len(result.steps) else f"{done} of {all_steps}",
-        counted(calls, "call"),
+        counted(result.usage.attempts, "call"),
         f"{result.usage.wall_s:.1f} s",
     ]
     return " · ".join((*parts, *(spent(result.usage) or ["no model call"]), f"thread {result.thread_id}"))
@@ -57,7 +56,9 @@ def _advice(result: RunResult, toolkits: Sequence[str]) -> list[str]:
             )
             return [*told, more] if len(result.approvals) > 1 else told
         case "limited":
-            return [f"go on with a higher limit: {surestep('resume', thread, toolkits=toolkits)} --limit NAME=N"]
+            higher = [f"{name}={value}" for name, value in result.raise_limits.items()] or ["NAME=N"]
+            options = [word for each in higher for word in ("--limit", each)]
+            return [f"go on with a higher limit: {surestep('resume', thread, *options, toolkits=toolkits)}"]
         case "running":
             return [f"go on, if nobody does already: {surestep('resume', thread, toolkits=toolkits)}"]
         case _:

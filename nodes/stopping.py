@@ -1,0 +1,54 @@
+"""A run that a limit stops: which one is written down before what it has kept from starting fails for it, and in the
+end it is told what is finished, why it stopped, and which limit would have to be higher."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from plans.caps import Hit, proposed
+from plans.failure import Failure
+from plans.limits import Limits
+from plans.moves import SETTLED
+from plans.wording import listed
+
+if TYPE_CHECKING:
+    from nodes.fold import RunFold
+    from nodes.session import Session
+
+
+async def stopped_by(session: Session, hit: Hit) -> None:
+    """Write down that this limit stops the run."""
+    if hit.limit not in session.fold.hits:
+        await session.record("limit", body={"hit": hit.model_dump()})
+
+
+async def refused(session: Session, unit: str, failure: Failure) -> None:
+    """A step run that may not start: it fails, and nothing was called."""
+    await session.record("refusal", unit, failure.attempt, body={"failure": failure.model_dump()})
+
+
+def open_hits(fold: RunFold) -> list[Hit]:
+    """The limits that have kept the run from going on; none of them matters where all its steps have ended well."""
+    if fold.plan is not None and all(fold.status(step.id) in SETTLED for step in fold.plan.steps):
+        return []
+    return list(fold.hits.values())
+
+
+def higher_limits(fold: RunFold) -> dict[str, float | int]:
+    """For each limit that has stopped the run a value with which it would go on."""
+    limits = fold.head.limits if fold.head else Limits()
+    return {hit.limit: proposed(limits, hit) for hit in fold.hits.values()}
+
+
+def account(fold: RunFold, why: Sequence[str]) -> str:
+    """What a person reads of a run that a limit has stopped."""
+    told = [f"Stopped by a limit: {'; '.join(why)}."]
+    if fold.plan is None:
+        return f"{told[0]} There is no plan yet."
+    finished = [step.id for step in fold.plan.steps if fold.status(step.id) == "done"]
+    left = [step.id for step in fold.plan.steps if fold.status(step.id) not in SETTLED]
+    told.append(f"Finished: {listed(finished)}." if finished else "No step is finished.")
+    if left:
+        told.append(f"Still to be done: {listed(left)}.")
+    return " ".join(told)

@@ -1,0 +1,80 @@
+"""Limits of a run, end to end: kept before they are passed, counted over resumes, and raised by who resumes it."""
+
+from __future__ import annotations
+
+import json
+
+from tests.graph.conftest import OpenAgent
+from tests.graph.kits import Shop, plan, step
+from tests.nodes.model_server import ScriptedModel, after, completion
+
+PRICE = step("s1", "price", args={"item": "ball"})
+DOUBLE = step("s2", "double", args={"number": "${s1.price}"})
+WORDS = {"id": "w", "action": "llm", "instruction": "Say hello.", "reason": "test", "depends_on": ["s1"]}
+
+
+async def test_a_plan_that_would_cost_too_many_tokens_is_not_asked_for(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """Nothing is sent; the run is limited and says by how much; resumed as it proposes it plans and ends."""
+    endpoint.answers(json.dumps(plan(PRICE, answer="${s1.price}")))
+    agent = await agent_on([Shop().kit], model=endpoint)
+    stopped = await agent.run("what does a ball cost?", thread_id="t", limits={"max_tokens": 1_500})
+    assert (stopped.status, stopped.exit_code, endpoint.questions) == ("limited", 4, [])
+    assert [failure.code for failure in stopped.failures] == ["LIMIT_TOKENS"]
+    assert "1,500 of 1,500 are left" in (stopped.answer or "")
+    again = await agent.resume("t")
+    assert (again.status, endpoint.questions) == ("limited", [])
+    done = await agent.resume("t", limits=stopped.raise_limits)
+    assert (done.status, done.answer, done.usage.tokens, len(endpoint.questions)) == ("done", "4", 18, 1)
+    assert 1_000 < endpoint.questions[0]["max_completion_tokens"] <= stopped.raise_limits["max_tokens"]
+
+
+async def test_cost_is_reserved_like_tokens(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
+    """An llm step whose answer could cost more than is left is not asked; what is finished stays, and is named."""
+    endpoint.answers("hello")
+    prices = {"scripted": {"prompt": 0, "completion": 1_000_000}}
+    agent = await agent_on([Shop().kit], model=endpoint, prices=prices)
+    stopped = await agent.run(plan=plan(PRICE, WORDS), thread_id="t", limits={"max_cost": 1_000})
+    assert (stopped.status, endpoint.questions) == ("limited", [])
+    assert [failure.code for failure in stopped.failures] == ["LIMIT_COST"]
+    assert "Finished: s1. Still to be done: w." in (stopped.answer or "")
+    done = await agent.resume("t", limits=stopped.raise_limits)
+    assert (done.status, done.usage.cost, [s.status for s in done.steps]) == ("done", 7.0, ["done", "done"])
+
+
+async def test_questions_that_fit_one_after_the_other_wait_for_each_other(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """Room for one answer at a time: three are asked in turn, and none is refused for what another has reserved."""
+    endpoint.answers(after(0.05, completion("hello")))
+    agent = await agent_on([Shop().kit], model=endpoint)
+    three = [{**WORDS, "id": name, "depends_on": []} for name in ("a", "b", "c")]
+    done = await agent.run(plan=plan(*three), limits={"max_tokens": 3_000})
+    assert (done.status, done.usage.model_calls, done.usage.tokens) == ("done", 3, 54)
+
+
+async def test_a_model_is_not_waited_for_beyond_the_run_s_time(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
+    """The question is broken off when the run's time is over, and what it may have cost stays counted."""
+    endpoint.answers(after(1.5, completion("hello")))
+    agent = await agent_on([Shop().kit], model=endpoint)
+    alone = {**WORDS, "depends_on": []}
+    stopped = await agent.run(plan=plan(alone), thread_id="t", limits={"max_wall_s": 0.6})
+    assert (stopped.status, [failure.code for failure in stopped.failures]) == ("limited", ["LIMIT_TIME"])
+    assert stopped.usage.wall_s < 1.4
+    assert stopped.usage.tokens > 2_000
+    endpoint.answers("hello")
+    assert (await agent.resume("t", limits={"max_wall_s": 60})).status == "done"
+
+
+async def test_attempts_of_all_steps_together_are_capped(agent_on: OpenAgent) -> None:
+    """With room for two calls at once, of three ready steps exactly two run; the count goes on after a resume."""
+    shop = Shop()
+    agent = await agent_on([shop.kit])
+    many = [step(f"d{number}", "double", args={"number": number}) for number in range(4)]
+    stopped = await agent.run(plan=plan(*many), thread_id="t", limits={"max_total_attempts": 2})
+    assert (stopped.status, shop.calls["double"], stopped.usage.attempts) == ("limited", 2, 2)
+    assert stopped.raise_limits == {"max_total_attempts": 4}
+    three = await agent.resume("t", limits={"max_total_attempts": 3})
+    assert (three.status, shop.calls["double"]) == ("limited", 3)
+    assert (await agent.resume("t", limits={"max_total_attempts": 4})).status == "done"
