@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from checkpoints.saver import PostgresSaver
 from graph.registries import registry_from, templates_from
-from graph.settings import Settings
+from graph.settings import NO_VERIFIER, Settings
 from nodes import schemas
 from nodes.engine import Engine, EngineOptions, open_engine
 from nodes.model_settings import Price, configured
@@ -34,6 +34,7 @@ def options_from(settings: Settings) -> EngineOptions:
         connections=settings.connections,
         lease_s=settings.lease_s,
         durability=settings.durability,
+        checks=settings.verifier_model != NO_VERIFIER,
     )
 
 
@@ -68,7 +69,11 @@ async def engine_from(
     await asyncio.to_thread(schemas.load)
     planner = model_from(settings, settings.model)
     small = model_from(settings, settings.small_model)
-    async with open_engine(options, registry=registry, templates=templates, planner=planner, small=small) as engine:
+    verifier = model_from(settings, settings.verifier_model) if options.checks else None
+    opened = open_engine(
+        options, registry=registry, templates=templates, planner=planner, small=small, verifier=verifier
+    )
+    async with opened as engine:
         yield engine
 
 

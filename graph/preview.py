@@ -41,8 +41,8 @@ def check_plannable(engine: Engine, head: RunHead) -> None:
 
 def _check_prices(engine: Engine, head: RunHead) -> None:
     """A model without a price costs nothing, and a limit of cost would never be reached."""
-    for model in (engine.planner, engine.small):
-        if head.limits.max_cost is not None and model is not None and model.settings.price is None:
+    for model in engine.models:
+        if head.limits.max_cost is not None and model.settings.price is None:
             name = model.settings.model
             raise InvalidInput(
                 f"the limit max_cost cannot be kept: nobody has said what the model {name!r} costs. Set "

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from nodes.fold import RunFold
 from nodes.origins import rests_on_mock, sentence
 from nodes.state import Forked, RunStatus
-from nodes.step_run import StepRun
+from nodes.step_run import Check, StepRun
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
 from plans.faults import Fault
@@ -39,8 +39,9 @@ class LateEnd(_Frozen):
 class StepResult(_Frozen):
     """One step of the current plan and where it stands. `degraded` says what its result was made by or from, where that
     is not what was asked for; `mock` that it is made up, or made from what is; `kept_s` how old it was when it was
-    taken from the cache. A `for_each` step counts the attempts and adds up the seconds
-    of its `children`. One that is `in_doubt` has begun an effect of which nobody knows whether it has happened."""
+    taken from the cache; `check` what came out when the plan was asked there whether it still holds. A `for_each` step
+    counts the attempts and adds up the seconds of its `children`. One that is `in_doubt` has begun an effect of which
+    nobody knows whether it has happened."""
 
     id: str
     tool: str | None
@@ -56,6 +57,7 @@ class StepResult(_Frozen):
     elapsed_s: float = 0.0
     title: str | None = None
     late: tuple[LateEnd, ...] = ()
+    check: Check | None = None
     children: tuple[StepResult, ...] = ()
 
 
@@ -186,6 +188,7 @@ def _one(fold: RunFold, unit: str, tool: str | None, title: str | None) -> StepR
         skipped_because=run.skipped_because,
         elapsed_s=round(run.elapsed_s, 6),
         title=title,
+        check=run.check,
         late=tuple(_late(row) for row in fold.late.get(unit, ())),
     )
 
@@ -204,4 +207,6 @@ def _step_as_json(step: StepResult) -> dict[str, Any]:
     shown = step.model_dump(mode="json", include={"id", "tool", "status", "attempts", "output_ref", "degraded", "mock"})
     doubt: dict[str, Any] = {"in_doubt": True} if step.in_doubt else {}
     late = {"late": [each.model_dump(mode="json") for each in step.late]} if step.late else {}
-    return {**shown, "failure": step.failure.model_dump(mode="json") if step.failure else None, **doubt, **late}
+    checked = step.model_dump(mode="json", include={"check"}) if step.check else {}
+    failure = step.failure.model_dump(mode="json") if step.failure else None
+    return {**shown, "failure": failure, **doubt, **late, **checked}

@@ -23,6 +23,8 @@ from tools.openapi.config import Service
 UNPREFIXED = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
 """Settings that have a name of their own in the environment: the one every OpenAI client reads."""
 CONNECTION_PREFIX = "SURESTEP_CONNECTION_"
+NO_VERIFIER = "off"
+"""The name of a verifier that says: no model is asked whether a plan still holds."""
 SECRET = frozenset({"api_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp", "openapi"})
 """Settings whose value is never repeated in a message."""
 TABLES = ("mcp", "openapi")
@@ -51,6 +53,7 @@ class Settings(BaseModel):
     addresses need not be public (name=address), for it and for toolkits made from documents; both comma-separated in
     the environment. `http_certificates` is a file of authorities beside the usual ones. `mcp` are toolkits of
     MCP servers, `openapi` those of services with an OpenAPI document, by name.
+    `verifier_model` is asked whether a plan still holds, else `small_model`; "off": none is.
     `structured_output` says how the model's endpoint can be held to a schema; "auto" finds out. A question to a model
     has `model_timeout_s`, each of its requests `model_first_token_s` to begin the answer. `prices` are what a million
     tokens of a model cost (`SURESTEP_PRICES="name=0.5/1.5"`: of prompts, of completions).

@@ -24,7 +24,8 @@ class Facts:
     """What is known when a step asks to start. `named` holds the values of its dependencies, inputs and item;
     `missing` the dependencies that gave none; `absent` why there is no tool, where that is known; `starting`, by name,
     the effects that step runs are about to have; `elapsed_s` is the wall time the run has used, `under_way` the
-    attempts of other step runs that have begun and not ended."""
+    attempts of other step runs that have begun and not ended; `doubt` why nobody knows whether the plan still holds,
+    where that is a person's to decide."""
 
     unit: str
     named: Mapping[str, JSON]
@@ -35,6 +36,7 @@ class Facts:
     elapsed_s: float = 0.0
     starting: Mapping[str, str] = field(default_factory=dict)
     under_way: int = 0
+    doubt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +262,8 @@ def _before(step: Step, effect: str | None, fold: RunFold, facts: Facts) -> str 
 def _why_ask(step: Step, facts: Facts, before: str | None, risk: Risk) -> str | None:
     if before is not None:
         return f"it would repeat what step {before} has done"
+    if facts.doubt is not None:
+        return facts.doubt
     if step.require_approval:
         return "the plan asks for a person's approval"
     if risk == "high":

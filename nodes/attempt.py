@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.crash_points import reached
-from nodes.admit import Ask, Facts, Refuse, Run, Skip, admit, may_expand
+from nodes.admit import Admission, Ask, Facts, Refuse, Run, Skip, admit, may_expand
 from nodes.asking import ask_person
 from nodes.calling import call_tool, resend
 from nodes.events import Event
@@ -18,6 +19,8 @@ from nodes.step_run import base_id, child_index
 from nodes.stopping import refused, stopped_by
 from nodes.tools_now import current_tool
 from nodes.tracing import traced
+from nodes.verify import check_after, check_before
+from nodes.verify_when import doubt
 from plans.caps import elements_hit
 from plans.failure import Failure
 from plans.plan import Step
@@ -32,7 +35,9 @@ async def run_unit(session: Session, unit: str) -> None:
     """Let one step run ask to start, and do what the answer says."""
     step = session.step(base_id(unit))
     try:
-        if session.fold.run(unit).in_doubt is not None:
+        if session.fold.status(unit) == "done":
+            await check_after(session, step)
+        elif session.fold.run(unit).in_doubt is not None:
             await traced(session, unit, step, lambda: resend(session, unit, step))
         else:
             await _ask_to_start(session, unit, step)
@@ -52,14 +57,14 @@ async def _ask_to_start(session: Session, unit: str, step: Step) -> None:
         tool=tool,
         absent=_why_absent(session, unit, step) if tool is None else None,
         role=session.head.role,
-        elapsed_s=session.elapsed_s(),
         starting=session.starting,
-        under_way=len(session.purse.calling - {unit}),
     )
     if step.for_each is not None and unit == step.id:
-        await _expand(session, step, facts)
+        await _expand(session, step, _now(session, step, facts))
         return
-    match admit(step, session.fold, facts):
+    match await _admitted(session, step, facts):
+        case None:
+            return
         case Run() as admitted:
             session.purse.calling.add(unit)
             if admitted.effect is not None:  # before anything else can ask: two at once would both be let through
@@ -69,6 +74,30 @@ async def _ask_to_start(session: Session, unit: str, step: Step) -> None:
             await ask_person(session, unit, asked)
         case Refuse() | Skip() as why:
             await _not_started(session, unit, step, why)
+
+
+async def _admitted(session: Session, step: Step, facts: Facts) -> Admission | None:
+    """Whether it may start. A step with an effect asks first whether the plan still holds; None if meanwhile a decision
+    is needed that may change the plan: it asks again after that. What a `for_each` step rests on is looked at once."""
+    admitted = admit(step, session.fold, _now(session, step, facts))
+    if not isinstance(admitted, Run | Ask) or facts.unit != step.id:
+        return admitted
+    waited, refusal = await check_before(session, step, facts.tool)
+    if waited and session.decision_needed:
+        return None
+    if refusal is not None:
+        return Refuse(refusal)
+    return admit(step, session.fold, _now(session, step, facts)) if waited else admitted
+
+
+def _now(session: Session, step: Step, facts: Facts) -> Facts:
+    """The facts, with what changes while a step asks to start."""
+    return replace(
+        facts,
+        elapsed_s=session.elapsed_s(),
+        under_way=len(session.purse.calling - {facts.unit}),
+        doubt=doubt(step, facts.tool, session.fold, session.plan),
+    )
 
 
 async def _not_started(session: Session, unit: str, step: Step, why: Refuse | Skip) -> None:
@@ -136,6 +165,12 @@ async def _expand(session: Session, step: Step, facts: Facts) -> None:
     if (hit := elements_hit(session.head.limits, step.id, len(found))) is not None:
         await stopped_by(session, hit)
         await refused(session, step.id, _failure(session, step, hit.code, hit.message))
+        return
+    waited, refusal = await check_before(session, step, facts.tool)
+    if waited and session.decision_needed:
+        return
+    if refusal is not None:
+        await _not_started(session, step.id, step, Refuse(refusal))
         return
     body: dict[str, Any] = {"elements": [sha256_of(item) for item in found]}
     if facts.missing:

@@ -48,7 +48,8 @@ from tools.shadows import Shadows
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """How an engine is set up; the settings in `graph/settings.py` say where each comes from."""
+    """How an engine is set up; the settings in `graph/settings.py` say where each comes from. `checks` says whether
+    models are asked if a plan still holds."""
 
     database_url: str | None = None
     folder: Path = Path(".surestep")
@@ -61,6 +62,7 @@ class EngineOptions:
     lease_s: float = LEASE_S
     durability: Durability = "exit"
     connections: Mapping[str, str] = field(default_factory=dict)
+    checks: bool = True
 
 
 @dataclass
@@ -83,6 +85,7 @@ class Engine:
     templates: Sequence[Template] = ()
     planner: Model | None = None
     small: Model | None = None
+    verifier: Model | None = None
     approve: dict[str, str] = field(default_factory=dict)
     limits: dict[str, Limits] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
@@ -99,6 +102,16 @@ class Engine:
     def clock(self) -> Clock:
         """Time and chance of this engine."""
         return self.ports.clock
+
+    @property
+    def models(self) -> list[Model]:
+        """Every model that a run may ask."""
+        return [each for each in (self.planner, self.small, self.verifier) if each is not None]
+
+    @property
+    def checking(self) -> Model | None:
+        """The model that is asked whether a plan still holds, if one is."""
+        return (self.verifier or self.small) if self.options.checks else None
 
     @property
     def tombstones(self) -> Tombstones:
@@ -197,6 +210,7 @@ async def open_engine(
     templates: Sequence[Template] = (),
     planner: Model | None = None,
     small: Model | None = None,
+    verifier: Model | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[Engine]:
     """An engine on a migrated database, with the toolkits' own tables in place. Everything it opened is closed again.
@@ -215,9 +229,7 @@ async def open_engine(
             options=options,
             database=database,
             journal=await stack.enter_async_context(Journal(database, artifacts)),
-            leases=await stack.enter_async_context(
-                Leases(database, length_s=options.lease_s, monotonic=clock.monotonic, worker=worker)
-            ),
+            leases=await stack.enter_async_context(_leases(database, options, clock, worker)),
             runs=Runs(database),
             approvals=Approvals(database),
             artifacts=artifacts,
@@ -228,6 +240,7 @@ async def open_engine(
             templates=templates,
             planner=planner,
             small=small or planner,
+            verifier=verifier,
             worker=worker,
         )
         stack.push_async_callback(stop, asyncio.create_task(watch(engine), name="watchdog"))
@@ -238,7 +251,7 @@ async def open_engine(
         finally:
             for run_id in {*engine.sessions, *engine.closing}:
                 await engine.close_session(run_id)
-            for model in {id(m): m for m in (engine.planner, engine.small) if m is not None}.values():
+            for model in {id(m): m for m in engine.models}.values():
                 await model.aclose()
 
 
@@ -254,6 +267,10 @@ def _ports(database: Database, clock: Clock, slots: PostgresSlots, registry: Reg
         slots=slots,
         shadows=Shadows(registry, registry.shadows, PostgresShadows(database), clock) if registry.shadows else None,
     )
+
+
+def _leases(database: Database, options: EngineOptions, clock: Clock, worker: str) -> Leases:
+    return Leases(database, length_s=options.lease_s, monotonic=clock.monotonic, worker=worker)
 
 
 def _connections(database: Database, options: EngineOptions) -> Connections:

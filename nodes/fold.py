@@ -18,7 +18,7 @@ from plans.caps import Hit
 from plans.decisions import ApprovalRequest
 from plans.limits import Usage
 from plans.moves import SETTLED, Status
-from plans.plan import Plan, Step
+from plans.plan import Plan, Source, Step
 
 if TYPE_CHECKING:
     from checkpoints.rows import Row
@@ -36,8 +36,10 @@ class RunFold:
     changed and that no revision has yet; `effects`, by the effect's name, the step runs that have it, or may have it,
     to their name; `late`, by step run, what came back after it had been given up; `had` names steps of a fork that its
     parent has run, and whose effect would be another one now; `drafts` what became of every draft of a plan, by its
-    name, in their order (`nodes/drafts.py`); `version` that of the journal's rows from here on;
-    `archived` where the rows came from, if that was the archive.
+    name, in their order (`nodes/drafts.py`); `authors`, by step, the source of the revision that has made it what it
+    is; `looked_at` the steps about whose results the plan was asked whether it still holds, `unsure`, by step, why a
+    model could not say so, `premises_broken` how often it did not hold after a step; `version` that of the journal's
+    rows from here on; `archived` where the rows came from, if that was the archive.
     `hits`, by name, are limits that have stopped the run.
     """
 
@@ -45,6 +47,10 @@ class RunFold:
     plan: Plan | None = None
     steps: dict[str, StepRun] = field(default_factory=dict)
     expansions: dict[str, list[str]] = field(default_factory=dict)
+    authors: dict[str, Source] = field(default_factory=dict)
+    looked_at: set[str] = field(default_factory=set)
+    unsure: dict[str, str] = field(default_factory=dict)
+    premises_broken: int = 0
     queue: list[Verdict] = field(default_factory=list)
     undecided: dict[str, None] = field(default_factory=dict)
     since: dict[str, int] = field(default_factory=dict)

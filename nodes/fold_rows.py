@@ -11,7 +11,7 @@ from nodes.fold_settling import effect_after_failure, late, settled
 from nodes.fold_spending import limit, model, reopened, reservation, wall
 from nodes.inheritance import inherited
 from nodes.state import InputFile, RunHead, Verdict
-from nodes.step_run import StandIn, StepRun, base_id
+from nodes.step_run import Check, StandIn, StepRun, base_id
 from nodes.versions import journal_version
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
@@ -51,6 +51,8 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     now = {step.id: step for step in self.plan.steps}
     changed = {step_id for step_id, step in before.items() if now.get(step_id) != step}
     self.since.update({step_id: self.plan.revision for step_id, step in now.items() if before.get(step_id) != step})
+    self.authors.update({step_id: self.plan.source for step_id, step in now.items() if before.get(step_id) != step})
+    _forget_checks(self, changed)
     for unit in [unit for unit in self.steps if base_id(unit) in changed]:
         before_change = self.steps.pop(unit)
         self.undecided.pop(unit, None)
@@ -62,6 +64,12 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     self.asked = {i: asked for i, asked in self.asked.items() if base_id(asked.step_id) not in changed}
     self.edits = {unit: args for unit, args in self.edits.items() if base_id(unit) not in changed}
     _answer_verdicts(self, changed, body)
+
+
+def _forget_checks(self: RunFold, changed: set[str]) -> None:
+    self.looked_at -= changed
+    for step_id in changed:
+        self.unsure.pop(step_id, None)
 
 
 def _answer_verdicts(self: RunFold, changed: set[str], body: Body) -> None:
@@ -154,6 +162,18 @@ def _verdict(self: RunFold, unit: str, _: int, body: Body) -> None:
         self.queue.append(verdict)
 
 
+def _check(self: RunFold, step_id: str, _: int, body: Body) -> None:
+    """The plan was asked whether it still holds. That it does not is a verdict about the run as a whole, in one row
+    with it; before an effect it is a refusal of its own."""
+    check = self.run(step_id).check = Check.of_row(body)
+    self.looked_at.update(check.of)
+    if check.holds is None and check.by == "model":
+        self.unsure[step_id] = check.reason
+    if body.get("verdict"):
+        self.premises_broken += 1
+        _verdict(self, "", 0, body)
+
+
 def _count_replans(self: RunFold, verdict: Verdict) -> None:
     if verdict.verdict == "local_replan":
         self.local_replans[base_id(verdict.step_id)] += 1
@@ -235,6 +255,7 @@ APPLY: dict[str, Apply] = {
     "refusal": _refusal,
     "skip": _skip,
     "verdict": _verdict,
+    "check": _check,
     "fallback": _fallback,
     "expansion": _expansion,
     "reservation": reservation,

@@ -7,7 +7,7 @@ skipped or runs with what there is, `admit` says.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container
+from collections.abc import Callable, Container
 
 from nodes.fold import RunFold
 from nodes.step_run import StepRun, base_id
@@ -20,24 +20,33 @@ _PENDING = StepRun()
 class Frontier:
     """The ready step runs of one plan revision. Building it is linear; each settled step costs its dependents.
 
-    `in_flight` names those that have started: of a read that runs the picture knows nothing before it ends.
+    `in_flight` names those that have started: of a read that runs the picture knows nothing before it ends. `unchecked`
+    says of a finished step that the plan is to be asked first whether it still holds: it starts for that once more, and
+    what depends on it waits.
     """
 
-    def __init__(self, plan: Plan, fold: RunFold, in_flight: Container[str] = ()) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        fold: RunFold,
+        in_flight: Container[str] = (),
+        unchecked: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._fold = fold
+        self._unchecked = unchecked
         self._in_flight = in_flight
         self._edges = edges_of(plan.steps)
         self._dependents = dependents_of(self._edges)
         self._remaining = remaining_path(self._edges)
         self._position = {step.id: place for place, step in enumerate(plan.steps)}
-        self._resolved = {step_id for step_id in self._edges if fold.is_over(step_id)}
+        self._resolved = {step_id for step_id in self._edges if fold.is_over(step_id) and not unchecked(step_id)}
         self._waiting = {s: sum(d not in self._resolved for d in needed) for s, needed in self._edges.items()}
         self._ready: list[tuple[float, int, str]] = []
         self._timed: list[tuple[float, str]] = []
         self._queued: set[str] = set()
         self.parked: set[str] = {request.step_id for request in fold.asked.values() if request.kind == "risk"}
         for step_id, waiting in self._waiting.items():
-            if waiting == 0:
+            if waiting == 0 or unchecked(step_id):
                 self.push(step_id)
         for unit, run in fold.steps.items():  # what is in doubt waits for nothing: its arguments are stored
             if base_id(unit) in self._edges and (unit not in self._edges or run.in_doubt is not None):
@@ -79,6 +88,8 @@ class Frontier:
         """A step is settled for good: its dependents may be ready now."""
         if step_id in self._resolved or step_id not in self._edges or not self._fold.is_over(step_id):
             return
+        if self._unchecked(step_id):
+            return
         self._resolved.add(step_id)
         for dependent in self._dependents[step_id]:
             self._waiting[dependent] -= 1
@@ -97,4 +108,6 @@ class Frontier:
             step_id = base_id(unit)
             is_due = self._waiting.get(step_id, 1) == 0 and unit not in self.parked
             return is_due and (unit == step_id or self._fold.status(step_id) == "running")
+        if run.status == "done":
+            return unit in self._edges and self._unchecked(unit)
         return run.status == "running" and run.in_doubt is not None and not (run.failure and not run.resend)

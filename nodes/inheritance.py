@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from nodes.step_run import Output, StepRun, base_id
+from nodes.step_run import Check, Output, StepRun, base_id
 from plans.errors import InvalidInput
 from plans.failure import Failure
 from plans.moves import SETTLED
@@ -159,6 +159,8 @@ def _stored(run: StepRun) -> dict[str, Any]:
         found["output"] = asdict(run.output)
     if run.failure is not None:
         found["failure"] = run.failure.model_dump()
+    if run.check is not None:
+        found["check"] = asdict(run.check)
     found |= {name: list(found[name]) for name in ("tried", "rests_on") if name in found}
     return found
 
@@ -169,5 +171,7 @@ def _restored(stored: Mapping[str, Any]) -> StepRun:
         known["output"] = Output(**known["output"])
     if "failure" in known:
         known["failure"] = Failure.model_validate(known["failure"])
+    if "check" in known:
+        known["check"] = Check.of_row(known["check"])
     known |= {name: tuple(known[name]) for name in ("tried", "rests_on") if name in known}
     return StepRun(**known)

@@ -70,10 +70,12 @@ def sentence(fold: RunFold, unit: str) -> str | None:
 
 
 def remark(fold: RunFold, unit: str) -> str | None:
-    """What is told beside a finished step run: where it went astray, or that nothing was called for it."""
+    """What is told beside a finished step run: where it went astray, or that nothing was called for it,
+    and what came out when the plan was checked there."""
     run = fold.steps.get(unit, StepRun())
     kept = None if run.kept_s is None else f"answered from the cache, from {age(run.kept_s)} ago"
-    return sentence(fold, unit) or kept
+    checked = run.check.sentence if run.check is not None else None
+    return "; ".join(part for part in (sentence(fold, unit) or kept, checked) if part) or None
 
 
 def _own(fold: RunFold, root: str) -> str:

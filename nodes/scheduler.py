@@ -52,7 +52,7 @@ class Scheduler:
         """The ready step runs of the current revision."""
         if self._frontier is None or self._plan is not self.session.plan:
             self._plan = self.session.plan
-            self._frontier = Frontier(self._plan, self.session.fold, self.tasks)
+            self._frontier = Frontier(self._plan, self.session.fold, self.tasks, self.session.unchecked)
             self.pacing.forget()
             self._open = {}
             for step_id, elements in self.session.fold.expansions.items():
@@ -140,7 +140,7 @@ class Scheduler:
         """Whether it stays ready because of its tool's limits; one that may have to ask a person asks at once."""
         run, step = self.session.fold.run(unit), self.session.step(base_id(unit))
         tool = self.session.engine.registry.get(run.tool or step.tool or "")
-        if tool is None or (step.for_each is not None and unit == step.id):
+        if tool is None or run.status == "done" or (step.for_each is not None and unit == step.id):
             return False
         asks = step.require_approval or highest_risk(step.risk, tool.risk) == "high"
         if not asks and run.in_doubt is None and self.pacing.holds(unit, tool.name):
@@ -159,7 +159,7 @@ class Scheduler:
     def _only_reads(self, unit: str) -> bool:
         run, step = self.session.fold.run(unit), self.session.step(base_id(unit))
         tool = self.session.engine.registry.get(run.tool or step.tool or "")
-        return run.in_doubt is None and (tool is None or tool.effect == "read")
+        return run.in_doubt is None and (run.status == "done" or tool is None or tool.effect == "read")
 
     def _ended(self, unit: str, task: asyncio.Task[None]) -> None:
         self.tasks.pop(unit, None)

@@ -19,6 +19,7 @@ from nodes.origins import degraded_steps
 from nodes.purse import Purse
 from nodes.state import STATE_VERSION, RunHead, RunStatus
 from nodes.step_run import Output
+from nodes.verify import Checks
 from plans.errors import ArtifactMissing, SurestepError
 from plans.plan import Plan, Step
 from plans.values import JSON, sha256_of
@@ -64,6 +65,7 @@ class Session:
     founded: set[str] = field(default_factory=set)
     notices: list[Event] = field(default_factory=list)
     late: LateAnswers = field(default_factory=LateAnswers)
+    checks: Checks = field(default_factory=Checks)
     told: set[str] = field(default_factory=set)
     scheduler: Scheduler | None = None
     _at_hand: AtHand = field(default_factory=AtHand)
@@ -99,6 +101,10 @@ class Session:
     def decision_needed(self) -> bool:
         """Whether something waits for a verdict, or a verdict for its turn."""
         return bool(self.fold.undecided or self.fold.queue)
+
+    def unchecked(self, step_id: str) -> bool:
+        """Whether the plan is to be asked after this finished step whether it still holds, and was not yet."""
+        return self.checks.awaits(self, step_id)
 
     def scheduling(self) -> Scheduler:
         """The run's scheduler, made when first needed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from nodes.state import Verdict
 from plans.failure import Failure
@@ -58,13 +58,38 @@ class StandIn:
         return cls(kind, body["alternative"], body.get("at_most_s", 0.0), body.get("because", ""), said)
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What came out when the plan was asked whether it still holds: after this step, or before it had its effect; who
+    has said so; and whose results were looked at. `holds` None: it could not be found out, or nobody was asked."""
+
+    when: Literal["before", "after"]
+    by: Literal["expression", "model", "nobody"]
+    reason: str
+    of: tuple[str, ...]
+    holds: bool | None = None
+
+    @property
+    def sentence(self) -> str:
+        """For people, beside the step."""
+        if self.holds is None:
+            return f"whether the plan still holds is not known: {self.reason}"
+        return f"the plan still holds: {self.reason}" if self.holds else f"the plan does not hold: {self.reason}"
+
+    @classmethod
+    def of_row(cls, stored: Mapping[str, Any]) -> Check:
+        """From a `check` row, or from what a fork has taken over."""
+        return cls(stored["when"], stored["by"], stored["reason"], tuple(stored["of"]), stored["holds"])
+
+
 @dataclass(slots=True)
 class StepRun:
     """What has become of it so far. `in_doubt` is the intent whose outcome is not known; `resend` says that it may be
     sent again; `exhausted` that nothing more will be tried after its failure. `tool` is the alternative that it calls,
     `stand_in` what answers it without a call. `acted` says that its effect may have happened at some time, settled or
     not: nothing takes its place any more. `degraded` says what its result was made by, if not by its tool as asked,
-    `mock` that it was made up, `rests_on` which degraded step runs it was made from; `kept_s` how old it was."""
+    `mock` that it was made up, `rests_on` which degraded step runs it was made from; `kept_s` how old it was. `check`
+    is the latest look at whether the plan still holds."""
 
     status: Status = "pending"
     attempt: int = 0
@@ -87,6 +112,7 @@ class StepRun:
     exhausted: bool = False
     elapsed_s: float = 0.0
     skipped_because: str | None = None
+    check: Check | None = None
 
     @property
     def tries(self) -> int:

@@ -20,7 +20,7 @@ async def current_tool(session: Session, name: str) -> Tool | None:
         return None
     now = await tool_now(tool, session.engine.ports.settings)
     for setting, why in (now.ignored or {}).items():
-        _tell_once(session, f"a stored setting of tool {name} is ignored: {why} (surestep tools set {name} {setting}=)")
+        tell_once(session, f"a stored setting of tool {name} is ignored: {why} (surestep tools set {name} {setting}=)")
     return now.tool
 
 
@@ -30,7 +30,8 @@ async def current_tools(session: Session) -> dict[str, Tool]:
     return {name: tool for name, tool in found.items() if tool is not None}
 
 
-def _tell_once(session: Session, message: str) -> None:
+def tell_once(session: Session, message: str) -> None:
+    """Say it once per drive, as soon as somebody listens."""
     if message in session.told:
         return
     session.told.add(message)

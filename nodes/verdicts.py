@@ -74,7 +74,8 @@ def decide(failure: Failure, standing: Standing, *, now: float) -> Verdict:
     for name in _moves(failure.code, standing):
         if _possible(name, failure, standing):
             return _verdict(name, failure, standing, now)
-    if CODES[failure.code].class_ == "limit" or not standing.tolerated:
+    of_the_plan = CODES[failure.code].class_ == "limit" or failure.code == "PREMISE_BROKEN"
+    if of_the_plan or not standing.tolerated:
         return _verdict("finish", failure, standing, now)
     return _verdict("next", failure, standing, now)
 

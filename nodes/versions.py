@@ -12,7 +12,7 @@ from plans.errors import VersionTooNew
 JOURNAL_VERSION = 2
 """Version of the journal's rows. 1: the first. 2: intents say until when they may start, questions to models are
 reserved, runs can be forked, large bodies are references, results say no more than their reference does not, fallbacks
-have kinds, answers that come late are rows."""
+have kinds, answers that come late and checks of the plan are rows."""
 
 Body = Mapping[str, Any]
 

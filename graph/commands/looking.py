@@ -101,7 +101,8 @@ def _remark(step: StepResult) -> str:
     kept = None if step.kept_s is None else f"answered from the cache, from {age(step.kept_s)} ago"
     failed = step.failure.message if step.failure else None
     said = failed or step.skipped_because or step.degraded or kept or step.title or ""
-    return "; ".join([*([said] if said else []), *map(_late, step.late)])
+    checked = [step.check.sentence] if step.check and not failed else []
+    return "; ".join([*([said] if said else []), *map(_late, step.late), *checked])
 
 
 def _late(end: LateEnd) -> str:

@@ -97,7 +97,8 @@ class View:
                     each.elapsed_s,
                     each.attempts,
                 )
-                line.message, line.fraction = _one_line(each.degraded), None
+                said = [each.degraded, each.check.sentence if each.check else None]
+                line.message, line.fraction = _one_line("; ".join(filter(None, said))), None
 
     def _plan(self, plan: dict[str, Any]) -> None:
         self.goal = harmless(" ".join(plan["goal"].split()))

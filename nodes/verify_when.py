@@ -1,0 +1,106 @@
+"""When a plan is asked whether it still holds, and what conditions of its own settle without a model. Pure.
+
+After a step that is marked `verify_after`, and after a model's judgement that becomes money (`plans/money.py`); and
+before a step with an effect, about the results that it rests on and that nothing has judged yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from nodes.step_run import Check
+from plans.expressions import InvalidExpression, holds, names_read
+from plans.money import money_judgements
+from plans.plan import Plan, Step, StepDraft, highest_risk
+from plans.values import JSON
+
+if TYPE_CHECKING:
+    from nodes.fold import RunFold
+    from plans.lint import ToolView
+    from tools.tool import Tool
+
+MODEL_WRITTEN = frozenset({"model", "global_replan", "local_replan"})
+"""Who has written a step that is checked before it has its effect: a model, which could not see the results."""
+
+
+def checked_after(plan: Plan, tools: Mapping[str, ToolView]) -> frozenset[str]:
+    """The steps after which the plan is asked whether it still holds."""
+
+    def changes(step: StepDraft) -> bool:
+        tool = tools.get(step.tool or "")
+        return tool is not None and tool.effect != "read"
+
+    marked = {step.id for step in plan.steps if step.verify_after}
+    return frozenset(marked | money_judgements(plan.steps, changes))
+
+
+def is_unchecked(fold: RunFold, step_id: str) -> bool:
+    """Whether a step has given its result and nobody has looked at it since."""
+    run = fold.steps.get(step_id)
+    return run is not None and run.status == "done" and (run.check is None or run.check.when == "before")
+
+
+def by_condition(step: Step, plan: Plan, named: Mapping[str, JSON]) -> Check | None:
+    """What the plan's own conditions say of a finished step's result; None where they leave the question open. They
+    settle it where it has met a criterion of its own, or where each step that waits for it has a precondition about
+    it. `named` are the values that are known."""
+    if step.success_when is not None:
+        return Check("after", "expression", f"its criterion is true: {step.success_when}", (step.id,), holds=True)
+    dependents = [each for each in plan.steps if step.id in each.depends_on]
+    if not dependents or not all(step.id in names_in(each.requires) for each in dependents):
+        return None
+    told = ", ".join(each.id for each in dependents)
+    true = all(_true(each.requires or "", named) for each in dependents)
+    reason = f"the precondition of {told} {'is true' if true else 'is judged before it begins'}"
+    return Check("after", "expression", reason, (step.id,), holds=True if true else None)
+
+
+def unjudged(step: Step, fold: RunFold, plan: Plan, tools: Mapping[str, ToolView]) -> tuple[str, ...]:
+    """The results that a step rests on which neither a check nor a condition has judged, the nearest first. What lies
+    behind a judged result was judged with it."""
+    known = {each.id: each for each in plan.steps}
+    judged = names_in(step.requires) | fold.looked_at
+    waiting, found = list(step.depends_on), dict[str, bool]()
+    for name in waiting:
+        if name in found or name in judged or known[name].success_when is not None:
+            continue
+        tool = tools.get(known[name].tool or "")
+        gave = fold.status(name) == "done"
+        found[name] = gave and (tool is None or tool.effect == "read")
+        waiting += known[name].depends_on
+    return tuple(name for name, counts in found.items() if counts)
+
+
+def doubt(step: Step, tool: Tool | None, fold: RunFold, plan: Plan) -> str | None:
+    """Why a person is to be asked before an effect: what it rests on could not be checked, and it is of high risk or
+    cannot be undone."""
+    if not fold.unsure or tool is None or tool.effect == "read":
+        return None
+    if tool.effect != "irreversible" and highest_risk(step.risk, tool.risk) != "high":
+        return None
+    known = {each.id: each for each in plan.steps}
+    line = {step.id: None}
+    while not fold.unsure.keys() & line.keys():
+        before = len(line)
+        line |= {name: None for each in list(line) for name in known[each].depends_on}
+        if len(line) == before:
+            return None
+    why = next(reason for name, reason in fold.unsure.items() if name in line)
+    return f"whether the plan still holds could not be found out: {why}"
+
+
+def names_in(condition: str | None) -> frozenset[str]:
+    """The names that a condition reads; none where there is none, or where it is no expression."""
+    try:
+        return names_read(condition) if condition else frozenset()
+    except InvalidExpression:
+        return frozenset()
+
+
+def _true(condition: str, named: Mapping[str, JSON]) -> bool:
+    """Whether a condition is known to be true: of what is not there yet nothing is known."""
+    try:
+        return names_in(condition) <= named.keys() and holds(condition, dict(named))
+    except InvalidExpression:
+        return False
