@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from plans.errors import VersionTooNew
 from plans.faults import Fault
 from plans.json_text import Note, NotJSON, strict_json
-from plans.plan import PlanDraft, StepDraft
-from plans.schema_faults import schema_faults, step_id_at, unstorable_faults
+from plans.legible import Legible, action_faults, legible
+from plans.plan import PlanDraft
+from plans.schema_faults import incomplete, schema_faults, step_id_at, unstorable_faults
 from plans.values import JSON, MAX_DEPTH, dotted, too_deep
 from plans.versions import upgraded
 from plans.wording import kind_of
@@ -22,16 +23,6 @@ STORED = frozenset({"schema_version", "plan_id", "revision", "source", "template
 
 Form = Callable[[JSON], JSON]
 """Makes a plan's own form of the one that its author was held to; total, and changes nothing else."""
-
-
-@dataclass(frozen=True, slots=True)
-class Legible:
-    """The steps of a broken plan that can be read. `positions` says where each stands in what was written; `unread`
-    are the ids of the others ("" for one that has none)."""
-
-    draft: PlanDraft
-    positions: tuple[int, ...]
-    unread: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +71,14 @@ def _read(plan: dict[str, JSON], notes: Sequence[Note], *, repaired: bool) -> Re
         draft = PlanDraft.model_validate(plan)
     except ValidationError as error:
         faults.extend(schema_faults(error, plan))
+        faults.extend(incomplete(plan, position, problem) for position, problem in action_faults(plan))
     told = {fault.path for fault in faults}
     faults.extend(fault for fault in unstorable_faults(plan) if fault.path not in told or fault.code == "INVALID_ARGS")
     if draft is not None and not draft.steps:
         faults.append(Fault(code="PLAN_EMPTY", path="steps", message="the plan has no steps"))
     if draft is not None and not faults:
         return Reading(draft, repaired)
-    return Reading(None, repaired, tuple(faults), _legible(plan, notes))
+    return Reading(None, repaired, tuple(faults), legible(plan, notes))
 
 
 def _no_object(value: JSON) -> Fault:
@@ -94,34 +86,6 @@ def _no_object(value: JSON) -> Fault:
         return Fault(code="PLAN_AMBIGUOUS", message="the text holds several plans in a list; expected one")
     message = f"expected an object with goal and steps, not {kind_of(value)}"
     return Fault(code="SCHEMA_INVALID", message=message)
-
-
-def _legible(plan: Mapping[str, JSON], notes: Sequence[Note]) -> Legible | None:
-    steps = plan.get("steps")
-    if not isinstance(steps, list | tuple):
-        return None
-    ambiguous = {
-        note.path[1]
-        for note in notes
-        if note.code == "DUPLICATE_KEY" and note.path[0] == "steps" and len(note.path) > 1
-    }
-    readable: dict[int, StepDraft] = {}
-    unread: set[str] = set()
-    for position, step in enumerate(steps):
-        try:
-            readable[position] = StepDraft.model_validate(step)
-        except ValidationError:
-            unread.add(step_id_at(plan, ("steps", position)) or "")
-        else:
-            if position in ambiguous:
-                unread.add(readable.pop(position).id)
-    goal, answer = plan.get("goal"), plan.get("answer")
-    draft = PlanDraft(
-        goal=goal if isinstance(goal, str) else "unread",
-        steps=tuple(readable.values()),
-        answer=answer if isinstance(answer, str) else None,
-    )
-    return Legible(draft, tuple(readable), frozenset(unread))
 
 
 def _without_quotes(plan: dict[str, JSON]) -> tuple[dict[str, JSON], bool]:

@@ -11,7 +11,8 @@ from itertools import islice
 from plans.faults import Fault
 from plans.limits import Limits
 from plans.lint_calls import action_faults, argument_faults, depth_faults
-from plans.lint_references import condition_faults, reference_faults
+from plans.lint_conditions import condition_faults
+from plans.lint_references import reference_faults
 from plans.lint_schemas import schema_faults
 from plans.lint_scope import Permits, Scope, ToolView
 from plans.lint_structure import cycle_faults, dependency_faults, id_faults, size_faults
@@ -57,7 +58,8 @@ def lint_reading(
     if reading.draft is not None:
         scope = Scope(reading.draft, tools, inputs, limits, role_permits, range(len(reading.draft.steps)))
     elif legible := reading.legible:
-        scope = Scope(legible.draft, tools, inputs, limits, role_permits, legible.positions, legible.unread)
+        places, doubtful, nameless = legible.positions, legible.doubtful, legible.nameless
+        scope = Scope(legible.draft, tools, inputs, limits, role_permits, places, doubtful, nameless)
     else:
         return list(reading.faults)
     told = {(fault.code, fault.path) for fault in reading.faults}

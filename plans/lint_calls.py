@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from plans.faults import Fault
 from plans.lint_scope import Placed, Scope, ToolView, fault
 from plans.plan import StepDraft
-from plans.references import Reference, located, parse
+from plans.references import Reference, parse
 from plans.values import JSON, MAX_DEPTH, Path, dotted, printable, too_deep, unclean
 from plans.wording import listed, nearest
 
@@ -19,7 +19,7 @@ def action_faults(scope: Scope) -> Iterator[Fault]:
         if step.action == "plan":
             message = "a step with action 'plan' cannot be run yet"
             yield fault("UNSUPPORTED_ACTION", message, at, ("action",), fix="write its steps into this plan")
-        elif step.action == "tool":
+        elif step.action == "tool" and not scope.doubts(at, "tool"):
             yield from _tool_faults(scope, at)
 
 
@@ -53,33 +53,43 @@ def depth_faults(scope: Scope) -> Iterator[Fault]:
 
 
 def argument_faults(scope: Scope) -> Iterator[Fault]:
-    """Arguments that cannot be stored, or that the tool does not take."""
+    """Arguments that cannot be stored, that the tool does not take, or that break one of its rules."""
     for at in scope.placed:
         unstorable = list(unclean(at[1].args))
         for path, why in unstorable:
             yield fault("INVALID_ARGS", f"{dotted(path)} {why}", at, ("args", *path))
-        if tool := scope.tool(at[1]):
-            yield from _refused(tool, at, {dotted(path) for path, _ in unstorable})
+        tool = scope.tool(at[1])
+        if tool is not None and not scope.doubts(at, "args"):
+            unread = [place[1:] for place in scope.doubtful.get(at[0], ()) if place[0] == "args"]
+            yield from _refused(scope, tool, at, [*unread, *(path for path, _ in unstorable)])
 
 
-def _refused(tool: ToolView, at: Placed, told: set[str]) -> Iterator[Fault]:
+def _refused(scope: Scope, tool: ToolView, at: Placed, told: Sequence[Path]) -> Iterator[Fault]:
+    """What is wrong besides the places that were told already. A rule is judged by the arguments that are right."""
     step = at[1]
-    args, references = as_written(step), open_places(step)
-    problems = tool.check_args(args, references)
-    if not problems and not told:
-        for argument, sentence in tool.breaches(args, references):
-            yield fault("RULE_VIOLATED", sentence, at, ("args", argument) if argument else ("args",))
+    args, open_ = as_written(step), [*open_places(scope, at), *told]
+    said = {dotted(place) for place in told}
+    problems = [problem for problem in tool.check_args(args, open_) if problem[0] not in said]
     for place, sentence in problems:
-        if place not in told:
-            where = f"args{'' if not place or place.startswith('[') else '.'}{place}"
-            message = f"{place} {sentence}" if place else sentence
-            found = fault("INVALID_ARGS", f"{tool.name}: {message}", at)
-            yield found.model_copy(update={"path": f"{found.path}.{where}"})
+        where = f"args{'' if not place or place.startswith('[') else '.'}{place}"
+        message = f"{place} {sentence}" if place else sentence
+        found = fault("INVALID_ARGS", f"{tool.name}: {message}", at)
+        yield found.model_copy(update={"path": f"{found.path}.{where}"})
+    wrong = [(name,) for name in args if any(_lies_in(place, name) for place, _ in problems)]
+    wrong += [(place,) for place, _ in problems]  # one that is missing
+    if all(place for place, _ in problems):
+        for argument, sentence in tool.breaches(args, [*open_, *wrong]):
+            yield fault("RULE_VIOLATED", sentence, at, ("args", argument) if argument else ("args",))
 
 
-def open_places(step: StepDraft) -> list[Path]:
+def _lies_in(place: str, name: str) -> bool:
+    argument = dotted((name,))
+    return place == argument or place.startswith((f"{argument}.", f"{argument}["))
+
+
+def open_places(scope: Scope, at: Placed) -> list[Path]:
     """Where a step's arguments hold references: what stands there is known only when it runs."""
-    return list(dict.fromkeys(path for path, _, _ in located(step.args)))
+    return list(dict.fromkeys(path for path, _, _ in scope.reads(at, "args")))
 
 
 def as_written(step: StepDraft) -> dict[str, JSON]:

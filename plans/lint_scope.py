@@ -9,9 +9,10 @@ from typing import Protocol, runtime_checkable
 
 from plans.faults import Fault, FaultCode, Severity
 from plans.limits import Limits
-from plans.plan import PlanDraft, Risk, StepDraft
-from plans.schedule import edges_of
+from plans.plan import PlanDraft, Risk, StepDraft, implied_steps
+from plans.references import Located, located
 from plans.values import JSON, Path, dotted
+from plans.wording import listed, nearest
 
 
 class ToolView(Protocol):
@@ -65,6 +66,9 @@ class Explaining(Protocol):
         ...
 
 
+READING = ("args", "instruction", "for_each")
+"""The fields of a step that may hold references."""
+
 Permits = Callable[[ToolView], bool]
 Placed = tuple[int, StepDraft]
 
@@ -73,9 +77,9 @@ Placed = tuple[int, StepDraft]
 class Scope:
     """One draft and everything it is checked against.
 
-    `positions` says where each step stands in the plan as it was written; `unread` names steps that were written but
-    are broken ("" for one without a name): nothing is said about references to them. `inputs` None: not known yet.
-    `found` are paths that lead to something, by what a result looks like.
+    `positions` says where each step stands in the plan as it was written; `doubtful` are places within a step (by its
+    position) that could not be read, of which nothing is said; `nameless`, that some step's id could not. `inputs`
+    None: not known yet. `found` are paths that lead to something, by what a result looks like.
     """
 
     draft: PlanDraft
@@ -84,7 +88,8 @@ class Scope:
     limits: Limits
     permits: Permits | None
     positions: Sequence[int]
-    unread: frozenset[str] = frozenset()
+    doubtful: Mapping[int, frozenset[Path]] = field(default_factory=dict)
+    nameless: bool = False
     found: set[tuple[str, bool, str]] = field(default_factory=set)
 
     @property
@@ -94,10 +99,11 @@ class Scope:
 
     @cached_property
     def steps(self) -> dict[str, StepDraft]:
-        """The steps by id; of several with one id the first."""
+        """The steps by id; of several with one id the first. One whose id could not be read is none of them."""
         found: dict[str, StepDraft] = {}
         for step in self.draft.steps:
-            found.setdefault(step.id, step)
+            if step.id:
+                found.setdefault(step.id, step)
         return found
 
     @cached_property
@@ -112,7 +118,41 @@ class Scope:
     @cached_property
     def edges(self) -> dict[str, tuple[str, ...]]:
         """What each step waits for."""
-        return edges_of(self.steps.values())
+        found: dict[str, tuple[str, ...]] = {}
+        for at in self.placed:
+            if (step := at[1]).id and step.id not in found:
+                references = [place[2] for field in READING for place in self.reads(at, field)]
+                found[step.id] = tuple(dict.fromkeys((*step.depends_on, *implied_steps(step, references))))
+        return found
+
+    def loops(self, at: Placed) -> bool:
+        """Whether a step has, or may have, an element of its own."""
+        return at[1].for_each is not None or self.doubts(at, "for_each")
+
+    def step_meant(self, name: str) -> str:
+        """What a reference to an unknown step was probably to name."""
+        if callers := self.callers.get(name):
+            steps = listed([f"${{{caller}}}" for caller in callers])
+            return f"{name} is a tool; the step that calls it is {steps}"
+        meant = nearest(name, self.steps)
+        return f"did you mean ${{{meant}}}?" if meant else f"the steps are {listed(self.steps)}"
+
+    def reads(self, at: Placed, field: str) -> Sequence[Located]:
+        """The references in one field of a step, as `located` gives them; looked for once."""
+        return self._reads[at[0]].get(field, ())
+
+    @cached_property
+    def _reads(self) -> dict[int, dict[str, list[Located]]]:
+        return {
+            position: {field: list(located(value)) for field in READING if (value := getattr(step, field))}
+            for position, step in self.placed
+        }
+
+    @cached_property
+    def unclear(self) -> frozenset[str]:
+        """Steps of whose results nothing can be said, because what makes them could not be read."""
+        made_by = ("action", "tool", "output_schema", "for_each")
+        return frozenset(at[1].id for at in self.placed if self.doubtful and self.doubts(at, *made_by))
 
     def tool(self, step: StepDraft) -> ToolView | None:
         """The tool that a step calls, if there is one."""
@@ -122,9 +162,10 @@ class Scope:
         """Why a tool that may exist is not there now, where that is known."""
         return self.tools.why_absent(name) if isinstance(self.tools, Explaining) else None
 
-    def unreadable(self, name: str) -> bool:
-        """Whether a name that is not among the steps may be one of a broken step."""
-        return name in self.unread or "" in self.unread
+    def doubts(self, at: Placed, *names: str) -> bool:
+        """Whether one of these fields of a step could not be read."""
+        places = self.doubtful.get(at[0])
+        return places is not None and any((name,) in places for name in names)
 
 
 def fault(
@@ -138,5 +179,5 @@ def fault(
 ) -> Fault:
     """A fault of a step (`path` begins at the step) or of the plan as a whole."""
     where = ("steps", at[0], *path) if at else path
-    step = at[1].id if at else None
+    step = at[1].id or None if at else None
     return Fault(code=code, step=step, path=dotted(where), message=message, fix=fix, severity=severity)

@@ -20,7 +20,7 @@ def size_faults(scope: Scope) -> Iterator[Fault]:
     """A goal that is none, no steps, too many steps."""
     if problem := goal_problem(scope.draft.goal):
         yield fault("SCHEMA_INVALID", f"the goal {problem}", path=("goal",))
-    if not scope.draft.steps and not scope.unread:
+    if not scope.draft.steps and not scope.nameless:
         yield fault("PLAN_EMPTY", "the plan has no steps", path=("steps",), fix="give it at least one step")
     if len(scope.draft.steps) > scope.limits.max_steps:
         yield fault(
@@ -36,6 +36,8 @@ def id_faults(scope: Scope) -> Iterator[Fault]:
     first: dict[str, int] = {}
     for position, step in scope.placed:
         at = (position, step)
+        if not step.id:
+            continue
         if step.id in first:
             message = f"the id {step.id!r} is already that of steps[{first[step.id]}]"
             yield fault("DUPLICATE_STEP_ID", message, at, ("id",), fix="give each step an id of its own")
@@ -49,7 +51,7 @@ def dependency_faults(scope: Scope) -> Iterator[Fault]:
     """A `depends_on` that names no step of the plan."""
     for position, step in scope.placed:
         for index, name in enumerate(step.depends_on):
-            if name not in scope.steps and not scope.unreadable(name):
+            if name not in scope.steps and not scope.nameless:
                 message = f"there is no step {printable(name)!r} to depend on"
                 fix = _meant(scope, (position, step), name)
                 yield fault("UNKNOWN_DEPENDENCY", message, (position, step), ("depends_on", index), fix=fix)

@@ -14,7 +14,8 @@ from plans.schedule import dependents_of
 def warnings(scope: Scope) -> Iterator[Fault]:
     """NO_CRITERION and UNREAD_OUTPUT."""
     for at in scope.placed:
-        if not _can_fail(scope, at[1]):
+        unclear = scope.doubts(at, "action", "tool", "success_when", "output_schema")
+        if not unclear and not _can_fail(scope, at[1]):
             what = "whatever the tool returns" if at[1].action == "tool" else "whatever the model writes"
             fix = "add success_when" if at[1].action == "tool" else "add output_schema"
             message = f"{what} counts as success"
@@ -32,7 +33,7 @@ def _can_fail(scope: Scope, step: StepDraft) -> bool:
 
 
 def _unread(scope: Scope) -> Iterator[Fault]:
-    if scope.draft.answer is None or scope.unread:
+    if scope.draft.answer is None or scope.doubtful or scope.nameless:
         return
     dependents = dependents_of(scope.edges)
     in_answer = {reference.name for reference in references_in(scope.draft.answer)}

@@ -6,13 +6,13 @@ plan makes a new revision. Containers are tuples and survive JSON and msgpack, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from plans.expressions import InvalidExpression, names_read
-from plans.references import references_in
+from plans.references import Reference, references_in
 from plans.values import JSON
 
 SCHEMA_VERSION = 1
@@ -28,6 +28,15 @@ Source = Literal["template", "model", "local_replan", "global_replan", "human", 
 RISKS: tuple[Risk, ...] = ("low", "medium", "high")
 
 Names = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+def lacking(action: str, tool: str | None, instruction: str | None) -> str | None:
+    """What a step of this action lacks or has too much, as a clause; None if nothing is wrong with it."""
+    if action == "tool":
+        return None if tool else "a step with action 'tool' names its tool"
+    if tool:
+        return f"a step with action {action!r} names no tool"
+    return None if instruction else f"a step with action {action!r} has an instruction"
 
 
 class _Frozen(BaseModel):
@@ -58,12 +67,8 @@ class StepDraft(_Frozen):
 
     @model_validator(mode="after")
     def _has_what_its_action_needs(self) -> StepDraft:
-        if self.action == "tool" and not self.tool:
-            raise ValueError("a step with action 'tool' names its tool")
-        if self.action != "tool" and self.tool:
-            raise ValueError(f"a step with action {self.action!r} names no tool")
-        if self.action != "tool" and not self.instruction:
-            raise ValueError(f"a step with action {self.action!r} has an instruction")
+        if problem := lacking(self.action, self.tool, self.instruction):
+            raise ValueError(problem)
         return self
 
 
@@ -123,7 +128,12 @@ class Plan(_Frozen):
 def referenced_steps(step: StepDraft) -> tuple[str, ...]:
     """Names of the steps that a step's references and conditions imply as dependencies, in order of appearance."""
     values = [step.args, step.instruction, step.for_each]
-    names = [reference.name for value in values for reference in references_in(value)]
+    return implied_steps(step, [reference for value in values for reference in references_in(value)])
+
+
+def implied_steps(step: StepDraft, references: Iterable[Reference]) -> tuple[str, ...]:
+    """The same, of a step whose references are known already."""
+    names = [reference.name for reference in references]
     conditions = [condition for condition in (step.when, step.requires) if condition is not None]
     names += [name for condition in conditions for name in sorted(_names_read(condition))]
     return tuple(dict.fromkeys(name for name in names if name not in RESERVED_NAMES))

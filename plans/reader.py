@@ -7,12 +7,12 @@ Reading comes out.
 from __future__ import annotations
 
 from plans.answer_text import NoPlan, plan_in
-from plans.drafting import Form, Legible, Reading, drafted, refused
+from plans.drafting import Form, Reading, drafted, refused
 from plans.faults import Fault
 from plans.json_text import NotJSON, strict_json
 from plans.yaml_text import NotYAML, fenced_blocks, looks_like_yaml, read_yaml
 
-__all__ = ["MAX_TEXT", "Legible", "Reading", "read_plan"]
+__all__ = ["MAX_TEXT", "Reading", "read_plan"]
 
 MAX_TEXT = 2_000_000
 """Longest text that is read, in characters."""

@@ -49,6 +49,8 @@ class UnresolvedReference(Exception):
 
 
 Part = str | Reference
+Located = tuple[Path, bool, Reference]
+"""Where a reference stands, whether it is the whole string, and itself."""
 Lookup = Callable[[str], JSON]
 
 
@@ -131,14 +133,14 @@ def references_in(value: JSON) -> list[Reference]:
     return [] if value is None else [reference for _, _, reference in located(value)]
 
 
-def located(value: JSON, path: Path = ()) -> Iterator[tuple[Path, bool, Reference]]:
-    """(where, whether it is the whole string, reference) for every reference in a value."""
-    found: list[tuple[Path, bool, Reference]] = []
+def located(value: JSON, path: Path = ()) -> Iterator[Located]:
+    """Every reference in a value with its place."""
+    found: list[Located] = []
     _collect(value, path, found)
     return iter(found)
 
 
-def _collect(value: JSON, path: Path, found: list[tuple[Path, bool, Reference]]) -> None:
+def _collect(value: JSON, path: Path, found: list[Located]) -> None:
     if isinstance(value, str):
         parts = parse(value) if "${" in value else ()
         found.extend((path, len(parts) == 1, part) for part in parts if isinstance(part, Reference))

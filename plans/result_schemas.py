@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from plans.expression_paths import paths_needed
 from plans.expressions import Tree
 from plans.values import JSON
 
@@ -59,11 +60,17 @@ class ResultSchema:
                     schema = self._walk(child, schema)
                 return schema
             case "projection" | "filter_projection":
-                elements = self._elements(self._walk(children[0], schema), "[*]")
-                return {"type": "array", "items": self._walk(children[1], elements)}
+                return self._projected(children, schema)
             case "flatten" | "value_projection":
                 self._walk(children[0], schema)
         return ANYTHING
+
+    def _projected(self, children: list[Tree], schema: Schema) -> Schema:
+        of, each, *conditions = children
+        elements = self._elements(self._walk(of, schema), "[*]")
+        for path in (path for condition in conditions for path in paths_needed(condition, tested=True)):
+            self._walk(path, elements)
+        return {"type": "array", "items": self._walk(each, elements)}
 
     def _field(self, name: str, schema: Schema) -> Schema:
         known: list[str] = []

@@ -46,6 +46,13 @@ def schema_faults(error: ValidationError, written: JSON) -> Iterator[Fault]:
         )
 
 
+def incomplete(written: JSON, position: int, problem: str) -> Fault:
+    """A step that has not what its action needs, or has too much."""
+    path: Path = ("steps", position)
+    message = f"{dotted(path)} is not complete: {problem}"
+    return Fault(code="SCHEMA_INVALID", step=step_id_at(written, path), path=dotted(path), message=message)
+
+
 def unstorable_faults(written: JSON) -> Iterator[Fault]:
     """Each value that no database can hold; in arguments they are INVALID_ARGS."""
     for path, why in unclean(written):

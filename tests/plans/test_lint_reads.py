@@ -127,6 +127,15 @@ def test_item_exists_in_a_step_that_loops() -> None:
     assert errors({"id": "s2", "when": "item.count > `0`"})[0][:2] == ("UNKNOWN_REFERENCE", "steps[1].when")
 
 
+def test_the_element_of_a_loop_is_checked_against_the_schema_of_its_list() -> None:
+    """What is read of `item` has to be in what the list holds, in arguments and in conditions."""
+    assert errors({**LOOP, "args": {"order_id": "${item.sk}"}})[0][2] == "did you mean 'sku'?"
+    assert errors({**LOOP, "args": {"order_id": "${item.sku}"}, "when": "item.cont > `0`"})[0][1] == "steps[1].when"
+    assert errors({**LOOP, "for_each": "${inputs.orders}", "args": {"order_id": "${item.sk}"}}) == []
+    assert errors({**LOOP, "for_each": "${s1.lines[*].sku}", "args": {"order_id": "${item}"}}) == []
+    assert errors({**LOOP, "for_each": "${s1.lines[*].sku}", "args": {"order_id": "${item.x}"}})[0][1].endswith("id")
+
+
 @pytest.mark.parametrize(
     "text", ["s1.lines", "all of ${s1.lines}", "${s1.lines}${s1.lines}", "", "[1, 2]", "${s1.id}", "${s1}"]
 )
@@ -164,6 +173,16 @@ def test_the_result_of_a_loop_is_a_list() -> None:
         ("!s1.status", ("SCHEMA_INVALID", None)),
         ("", ("SCHEMA_INVALID", None)),
         ("x" * 3000, ("SCHEMA_INVALID", None)),
+        ("s1.statsu == 'late'", ("UNKNOWN_REFERENCE", "did you mean 'status'?")),
+        ("length(s1.lins) > `2`", ("UNKNOWN_REFERENCE", "did you mean 'lines'?")),
+        ("s1.lines[?cont > `1`].sku | length(@) > `0`", ("UNKNOWN_REFERENCE", "did you mean 'count'?")),
+        ("contains(s1.lines[?cont > `1`].sku, 'a')", ("UNKNOWN_REFERENCE", "did you mean 'count'?")),
+        ("s1.statsu || s1.statsu == `null` || !(s1.statsu) || not_null(s1.statsu, 'a')", None),
+        ("s1.statsu && s1.status == `null`", None),
+        ("s1.labels.late == true", ("SCHEMA_INVALID", "write `true`, with back-quotes")),
+        ("s1.labels.late == `true`", None),
+        ("s1.status == null", ("SCHEMA_INVALID", "write `null`, with back-quotes")),
+        ("true", ("SCHEMA_INVALID", "write `true`, with back-quotes")),
         ("(" * 900 + "s1" + ")" * 900, ("SCHEMA_INVALID", None)),
     ],
     ids=lambda value: str(value)[:30],
@@ -184,6 +203,11 @@ def test_a_condition_is_jmespath_over_what_is_there(
         ("zzz == null", None),
         ("@", None),
         ("statsu", ("UNKNOWN_REFERENCE", "did you mean 'status'?")),
+        ("statsu == 'late'", ("UNKNOWN_REFERENCE", "did you mean 'status'?")),
+        ('status == "shipped"', ("UNKNOWN_REFERENCE", "for a text write 'shipped', in single quotes")),
+        ("true", ("SCHEMA_INVALID", "write `true`, with back-quotes")),
+        ("length(lines[?sku != 'a'].zzz) > `0`", ("UNKNOWN_REFERENCE", "it has sku, count")),
+        ("labels.ok == false", ("SCHEMA_INVALID", "write `false`, with back-quotes")),
         ("lines[0].zzz", ("UNKNOWN_REFERENCE", "it has sku, count")),
         ("status =", ("SCHEMA_INVALID", None)),
         ("!status.x", ("SCHEMA_INVALID", None)),

@@ -179,13 +179,19 @@ def test_a_plan_of_an_unknown_version_is_refused(version: object, code: str) -> 
     assert codes(json.dumps(plan(schema_version=version))) == {code}
 
 
-def test_steps_that_can_be_read_are_handed_on_for_checking() -> None:
-    """A plan with a broken step still lets the others be checked, at the places where they stand."""
-    legible = read_plan(json.dumps(plan(steps=[{"id": "bad"}, *PLAN["steps"], {"tool": "t"}]))).legible
+def test_what_can_be_read_of_each_step_is_handed_on_for_checking() -> None:
+    """A broken field hides nothing but itself: all steps stand at their places, with what is not known marked."""
+    steps = [{"id": "bad", "depends_on": ["s1", 3]}, PLAN["steps"][0], 7, {"tool": "t", "args": 1}]
+    legible = read_plan(json.dumps(plan(steps=steps))).legible
     assert legible is not None
-    assert [step.id for step in legible.draft.steps] == ["s1", "s2"]
-    assert legible.positions == (1, 2)
-    assert legible.unread == {"bad", ""}
+    assert [(step.id, step.tool, step.depends_on) for step in legible.draft.steps] == [
+        ("bad", None, ("s1",)), ("s1", "get_order", ()), ("", "t", ())
+    ]  # fmt: skip
+    assert (legible.positions, legible.nameless) == ((0, 1, 3), True)
+    assert legible.doubtful == {
+        0: {("depends_on",), ("action",), ("tool",)},
+        3: {("id",), ("args",)},
+    }
 
 
 @given(st.text(max_size=60) | st.text("{}[]\"',:\\n/#<think> goalsteps`", max_size=60))

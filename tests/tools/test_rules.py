@@ -117,7 +117,7 @@ LITTLE = {"check": "at_most", "arg": "amount", "value": 100}
         (DOMAIN, {"amount": "${s1.total}", "to": "a@evil.com"}, [("RULE_VIOLATED", "steps[1].args.to")]),
         (DOMAIN, {"amount": 1, "to": "${s1.to}"}, []),
         (DOMAIN, {"amount": 1, "to": "${s1.name}@evil.com"}, []),
-        (DOMAIN, {"amount": "x", "to": "a@evil.com"}, [("INVALID_ARGS", "steps[1].args.amount")]),
+        (DOMAIN, {"amount": "x", "to": "a@example.com"}, [("INVALID_ARGS", "steps[1].args.amount")]),
         (LITTLE, {"amount": "100.01", "to": "a"}, [("RULE_VIOLATED", "steps[1].args.amount")]),
         (LITTLE, {"amount": "100.00", "to": "a"}, []),
         (LITTLE, {"amount": 101, "to": "${s1.to}"}, [("RULE_VIOLATED", "steps[1].args.amount")]),
@@ -136,3 +136,18 @@ def test_a_plan_is_told_which_rule_its_arguments_break(
     """Literal arguments are judged before anything runs; what a reference fills is judged when it is known, and no
     plan is refused for a value that may still be right."""
     assert faults_of([rule], **args) == found
+
+
+def test_a_wrong_argument_hides_no_broken_rule_of_the_others() -> None:
+    """The linter judges rules by the arguments that are right, and says nothing of rules about those that are not."""
+    wrong, broken = ("INVALID_ARGS", "steps[1].args."), ("RULE_VIOLATED", "steps[1].args.")
+    rules: list[dict[str, Any]] = [LITTLE, DOMAIN]
+    assert faults_of(rules, amount=500, to=3) == [(wrong[0], wrong[1] + "to"), (broken[0], broken[1] + "amount")]
+    assert faults_of(rules, amount=500, to="a@example.com", on="x", z=1) == [
+        (wrong[0], wrong[1] + "on"),
+        (wrong[0], wrong[1] + "z"),
+        (broken[0], broken[1] + "amount"),
+    ]
+    assert faults_of(rules, amount=[], to="a@example.com") == [(wrong[0], wrong[1] + "amount")]
+    assert faults_of(rules, to="a@evil.com") == [(wrong[0], wrong[1] + "amount"), (broken[0], broken[1] + "to")]
+    assert faults_of(rules, amount=1, to="a@example.com") == []
