@@ -50,6 +50,7 @@ def model_from(settings: Settings, name: str | None) -> Model | None:
             structured_output=settings.structured_output,
             timeout_s=settings.model_timeout_s,
             first_token_s=settings.model_first_token_s,
+            prompt_tokens=settings.prompt_tokens,
             price=Price(price.prompt, price.completion) if price else None,
         )
     )

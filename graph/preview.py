@@ -77,9 +77,9 @@ async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
         raise ModelNotConfigured(NO_PLANNER)
     faults: list[Fault] = []
     inputs, tools = prompt_inputs(head), list(engine.registry.values())
-    shown = examples(engine.registry, tools)
+    shown, most = examples(engine.registry, tools), engine.planner.settings.prompt_tokens
     for _ in range(head.limits.max_redrafts + 1):
-        asked = await draft_plan(engine.planner, head.goal, inputs, tools, faults=faults, few_shots=shown)
+        asked = await draft_plan(engine.planner, head.goal, inputs, tools, faults=faults, few_shots=shown, budget=most)
         draft = asked.reading.draft
         found = _lint(engine.registry, draft, head) if draft is not None else []
         faults = errors_among([*asked.reading.faults, *found])

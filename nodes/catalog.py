@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Any, Protocol
 
+from nodes.budget import Detail
+from nodes.signatures import signature
+from plans.failure import Failure
+from plans.references import is_name
 from plans.values import JSON
+from tools.redaction import redacted
+from tools.spec import ToolSpec
 
 MAX_DESCRIPTION = 600
 """Longest description of a tool in a prompt, in characters; a foreign server's may be a novel."""
+MAX_SHORT = 160
+"""The same in a prompt that has to be short."""
+MAX_TYPE = 1_200
+"""Longest type of a tool's arguments or of its result."""
 MAX_FIELDS = 60
 """An object with more fields than this is a table by another name."""
 MAX_INPUT = 500
@@ -20,8 +29,11 @@ MAX_INPUT = 500
 
 MAX_SUMMARY = 4_000
 """Longest summary of one result, as JSON text; a plan may keep fifty of them."""
+MAX_TEXT = 600
+"""Longest text of a plan that is shown whole, in characters: a literal argument, a fault."""
+MAX_MESSAGE = 400
+"""Longest sentence of a failure in a planning prompt, in characters."""
 
-_FIELD = re.compile(r"@?[\w.-]{1,40}")
 _ANNOTATIONS = frozenset({"title", "examples", "$schema", "$id", "$comment", "deprecated", "readOnly", "writeOnly"})
 _NAMES_TO_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _LITERAL = frozenset({"default", "const", "enum", "required", "dependentRequired"})
@@ -30,6 +42,15 @@ _LITERAL = frozenset({"default", "const", "enum", "required", "dependentRequired
 class _Described(Protocol):
     @property
     def description(self) -> str: ...
+
+
+class Declares(Protocol):
+    """A tool as far as its failures need it."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102  # the protocol's fields are the tool's
+    @property
+    def spec(self) -> ToolSpec: ...  # noqa: D102
 
 
 class Offered(Protocol):
@@ -49,21 +70,23 @@ class Offered(Protocol):
     def output_schema(self) -> dict[str, Any] | None: ...  # noqa: D102
 
 
-def described(tools: Iterable[Offered]) -> list[JSON]:
+def described(tools: Iterable[Offered], detail: Detail = Detail.SCHEMAS) -> list[JSON]:
     """One object per tool, by name, so that the same tools make the same prompt."""
-    return [_tool(tool) for tool in sorted(tools, key=lambda tool: tool.name)]
+    return [_tool(tool, detail) for tool in sorted(tools, key=lambda tool: tool.name)]
 
 
-def _tool(tool: Offered) -> JSON:
+def _tool(tool: Offered, detail: Detail) -> JSON:
+    types = detail >= Detail.TYPES
     shown: dict[str, JSON] = {
         "name": tool.name,
-        "description": inspect.cleandoc(tool.spec.description)[:MAX_DESCRIPTION],
+        "description": inspect.cleandoc(tool.spec.description)[: MAX_SHORT if types else MAX_DESCRIPTION],
         "effect": tool.effect,
         "risk": tool.risk,
-        "arguments": compact(tool.input_schema),
+        "arguments": signature(tool.input_schema, MAX_TYPE, described=True) if types else compact(tool.input_schema),
     }
-    if tool.output_schema:
-        shown["result"] = compact(tool.output_schema)
+    if tool.output_schema and detail < Detail.ARGUMENT_TYPES:
+        whole = detail == Detail.SCHEMAS
+        shown["result"] = compact(tool.output_schema) if whole else signature(tool.output_schema, MAX_TYPE)
     return shown
 
 
@@ -106,9 +129,57 @@ def _shape(value: JSON, depth: int) -> JSON:
 
 def _fields(value: Mapping[str, JSON], depth: int) -> JSON:
     """An object's fields. Where its keys look like content rather than names, only their number is told."""
-    if len(value) > MAX_FIELDS or not all(_FIELD.fullmatch(key) for key in value):
+    if len(value) > MAX_FIELDS or not all(is_name(key) and redacted(f"{key} ") == f"{key} " for key in value):
         return f"object of {len(value)} fields"
     return {key: _shape(item, depth - 1) for key, item in value.items()}
+
+
+def shortened(shape: JSON, longest: int) -> JSON:
+    """A summary of at most so many characters of JSON: without lengths, of less depth, in the end its fields' names,
+    and where they are too many their number."""
+    for depth in (3, 2, 1):
+        if len(json.dumps(cut := _cut(shape, depth))) <= longest:
+            return cut
+    names: JSON = list(shape) if isinstance(shape, Mapping) else []
+    return {"fields": names} if len(json.dumps(names)) <= longest else _cut(shape, 0)
+
+
+def _cut(shape: JSON, depth: int) -> JSON:
+    if isinstance(shape, str):
+        return "text" if shape.startswith("text of ") else shape
+    if not isinstance(shape, Mapping):
+        return shape
+    if depth == 0:
+        return f"list of {shape['list_of']}" if "list_of" in shape else f"object of {len(shape)} fields"
+    return {name: _cut(item, depth - 1) for name, item in shape.items()}
+
+
+def failure_shown(failure: Failure, tool: Declares | None) -> dict[str, JSON]:
+    """What a planning prompt says of a failure. Words that its sentence has from the tool's own result are left out,
+    unless the tool's output is trusted: they would be a stranger's."""
+    told: dict[str, JSON] = dict(failure.for_model())
+    message = failure.message
+    if tool is not None and tool.spec.output_trust != "trusted":
+        for flag in tool.spec.error_when:
+            said = flag.message or f"{tool.name} answered that it failed"
+            if flag.message_from is not None and message.startswith(f"{said}: "):
+                message = said
+    told["message"] = message if len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def text_shown(text: str) -> str:
+    """A text, cut where it is too long for a prompt."""
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text)} characters)"
+
+
+def texts_cut(value: JSON) -> JSON:
+    """A value of a plan, its long texts cut."""
+    if isinstance(value, str):
+        return text_shown(value)
+    if isinstance(value, Mapping):
+        return {name: texts_cut(item) for name, item in value.items()}
+    return [texts_cut(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def inputs_shown(inputs: Mapping[str, Any]) -> dict[str, JSON]:

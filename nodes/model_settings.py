@@ -13,6 +13,9 @@ OPENAI_ENDPOINT = "https://api.openai.com/v1"
 BYTES_PER_TOKEN = 4
 """Of UTF-8 text, about: OpenAI's rule of thumb for English; of Chinese it gives three tokens for four characters."""
 
+PROMPT_TOKENS = 24_000
+"""What a planning prompt may come to where nobody says otherwise: a window of 32,000 has room for it and the answer."""
+
 StructuredOutput = Literal["auto", "json_schema", "tools", "text"]
 
 
@@ -34,6 +37,7 @@ class ModelSettings:
     `first_token_s` how long each request may take to begin its answer.
 
     `structured_output` says how it can be held to a schema; "auto" finds out. Without a `price` it costs nothing.
+    `prompt_tokens` are what a planning prompt may come to, by estimate, as far as that can be.
     """
 
     model: str
@@ -43,6 +47,7 @@ class ModelSettings:
     first_token_s: float = 8.0
     structured_output: StructuredOutput = "auto"
     max_tokens: int | None = None
+    prompt_tokens: int = PROMPT_TOKENS
     retries: int = 2
     backoff_s: float = 0.5
     max_retry_after_s: float = 20.0

@@ -82,6 +82,7 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
             faults=faults,
             finished=await finished_steps(session),
             failure=_failure(session, planning),
+            budget=model.settings.prompt_tokens,
         )
     except (ModelFailed, ModelNotConfigured) as error:
         fault = Fault(code="MODEL_FAILED", message=str(error))

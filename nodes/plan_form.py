@@ -7,7 +7,7 @@ and leaves everything else as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from nodes.catalog import Offered, compact
@@ -18,6 +18,9 @@ from plans.values import JSON
 
 PLAN_SCHEMA: Mapping[str, JSON] = compact(PlanDraft.model_json_schema())
 """The plan's own form, as prompts show it."""
+
+StepOf = Callable[[Mapping[str, JSON], Mapping[str, JSON]], dict[str, JSON]]
+"""Makes a kind of step of what it does and how its result is judged."""
 
 FIELDS = "output_fields"
 _TEXT: dict[str, JSON] = {"type": "string"}
@@ -37,9 +40,12 @@ class PlanForm:
 
     def __init__(self, catalog: Iterable[Offered]) -> None:
         self._arguments = {tool.name: StrictArguments(tool.name, tool.input_schema) for tool in catalog}
-        schema = _plan(self._arguments)
+        schema = self._schema()
         self.is_strict = is_strict(schema)
         self.schema: Mapping[str, JSON] = schema if self.is_strict else PLAN_SCHEMA
+
+    def _schema(self) -> dict[str, JSON]:
+        return _plan(self._arguments, [*_tool_steps(self._arguments, _step_of), _llm_step(_step_of)])
 
     def restored(self, value: JSON) -> JSON:
         """A plan in this form as a plan in its own; anything else as it is. Nothing is guessed: what does not fit stays
@@ -61,29 +67,51 @@ class PlanForm:
         return step
 
 
-def _plan(arguments: Mapping[str, StrictArguments]) -> dict[str, JSON]:
-    kinds = [_tool_step(name, each) for name, each in sorted(arguments.items())]
+class RepairForm(PlanForm):
+    """What a repair may be answered with: a plan of the one step, without what the failed step decides for it. A tool
+    that is only `named` takes no arguments here: who wants it asks for its contract so."""
+
+    def __init__(self, step_id: str, shown: Iterable[Offered], named: Iterable[str] = ()) -> None:
+        self._step_id, self._named = step_id, sorted(named)
+        super().__init__(shown)
+
+    def _schema(self) -> dict[str, JSON]:
+        kinds = [*_tool_steps(self._arguments, self._step_of), _llm_step(self._step_of)]
+        if self._named:
+            kinds.append(self._step_of(_calls(self._named, strict_object({})), {}))
+        return _plan(self._arguments, kinds)
+
+    def _step_of(self, does: Mapping[str, JSON], judged: Mapping[str, JSON]) -> dict[str, JSON]:
+        step_id: dict[str, JSON] = {"type": "string", "enum": [self._step_id]}
+        return strict_object({"id": step_id, "reason": _TEXT, **does, **judged})
+
+
+def _plan(arguments: Mapping[str, StrictArguments], kinds: list[dict[str, JSON]]) -> dict[str, JSON]:
     definitions = {name: found for each in arguments.values() for name, found in each.definitions.items()}
     if any(each.uses_any for each in arguments.values()):
         definitions |= any_value()
-    plan = strict_object({"goal": _TEXT, "steps": {"type": "array", "items": {"anyOf": [*kinds, _llm_step()]}},
+    plan = strict_object({"goal": _TEXT, "steps": {"type": "array", "items": {"anyOf": [*kinds]}},
                           "answer": nullable(_TEXT)})  # fmt: skip
     return {**plan, "$defs": definitions} if definitions else plan
 
 
-def _tool_step(name: str, arguments: StrictArguments) -> dict[str, JSON]:
-    does: dict[str, JSON] = {
+def _tool_steps(arguments: Mapping[str, StrictArguments], step_of: StepOf) -> list[dict[str, JSON]]:
+    judged: dict[str, JSON] = {"success_when": nullable(_TEXT)}
+    return [step_of(_calls([name], each.schema), judged) for name, each in sorted(arguments.items())]
+
+
+def _calls(names: list[str], args: dict[str, JSON]) -> dict[str, JSON]:
+    return {
         "action": {"type": "string", "enum": ["tool"]},
-        "tool": {"type": "string", "enum": [name]},
-        "args": arguments.schema,
+        "tool": {"type": "string", "enum": [*names]},
+        "args": args,
     }
-    return _step_of(does, {"success_when": nullable(_TEXT)})
 
 
-def _llm_step() -> dict[str, JSON]:
+def _llm_step(step_of: StepOf) -> dict[str, JSON]:
     field = strict_object({"name": _TEXT, "type": {"type": "string", "enum": list(_KINDS)}})
     fields: dict[str, JSON] = {"type": "array", "items": field, "description": "null for a text"}
-    return _step_of({"action": {"type": "string", "enum": ["llm"]}, "instruction": _TEXT, FIELDS: nullable(fields)}, {})
+    return step_of({"action": {"type": "string", "enum": ["llm"]}, "instruction": _TEXT, FIELDS: nullable(fields)}, {})
 
 
 def _step_of(does: Mapping[str, JSON], judged: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -8,8 +8,10 @@ from functools import partial
 from typing import Any
 
 from nodes.answered import unusable
-from nodes.catalog import Offered, described, inputs_shown
+from nodes.budget import Cut, Detail, fitted
+from nodes.catalog import described, failure_shown, inputs_shown, text_shown, texts_cut
 from nodes.model_errors import PromptTooLong
+from nodes.model_settings import PROMPT_TOKENS
 from nodes.models import Asks, ModelAnswer
 from nodes.plan_form import PLAN_SCHEMA, PlanForm
 from nodes.prompts import Rendered, load, quoted
@@ -18,10 +20,12 @@ from plans.faults import Fault
 from plans.plan import PlanDraft, StepDraft
 from plans.reader import Reading, read_plan
 from plans.values import JSON
+from tools.tool import Tool
 
 MAX_FAULTS = 30
 """Faults of a refused draft that are shown; more say nothing new."""
 
+WHOLE = Cut()
 PLANNER = load("planner")
 
 
@@ -52,60 +56,91 @@ async def draft_plan(
     model: Asks,
     goal: str,
     inputs: Mapping[str, Any],
-    catalog: Iterable[Offered],
+    catalog: Iterable[Tool],
     *,
     faults: Sequence[Fault] = (),
     finished: Sequence[FinishedStep] = (),
     failure: Failure | None = None,
     few_shots: Sequence[tuple[str, JSON]] = (),
+    budget: int = PROMPT_TOKENS,
 ) -> PlannerAnswer:
     """Ask for a plan. `catalog` is what this run may use now; a `Path` among the inputs is a file.
 
     With `finished` steps the draft holds only what is still to be done (see `keeping`). Raises ModelFailed where
-    there was no answer; an answer that is no plan comes back as faults. A prompt that is too long with its examples is
-    sent without them.
+    there was no answer; an answer that is no plan comes back as faults. A prompt is as long as
+    `budget` allows, in tokens, and shorter where the endpoint finds that too long (`nodes/budget.py`).
     """
     catalog = list(catalog)
     form = PlanForm(catalog)
-    prompt = partial(planning_prompt, goal, inputs, catalog, faults=faults, finished=finished, failure=failure)
-    try:
-        answer = await model.ask(prompt(few_shots=few_shots), schema=form.schema)
-    except PromptTooLong:
-        if not few_shots:
-            raise
-        answer = await model.ask(prompt(), schema=form.schema)
+    write = partial(
+        planning_prompt, goal, inputs, catalog, faults=faults, finished=finished, failure=failure, few_shots=few_shots
+    )
+    answer = await _asked(model, fitted(lambda cut: write(cut=cut), budget), form)
     return PlannerAnswer(read_answer(answer, form), answer, PLANNER.sha256)
+
+
+async def _asked(model: Asks, prompts: Iterable[Rendered], form: PlanForm) -> ModelAnswer:
+    """The answer to the first prompt that the endpoint does not find too long."""
+    refused: PromptTooLong | None = None
+    for prompt in prompts:
+        try:
+            return await model.ask(prompt, schema=form.schema)
+        except PromptTooLong as too_long:
+            refused = too_long
+    raise refused or AssertionError("there is always a prompt")
 
 
 def planning_prompt(
     goal: str,
     inputs: Mapping[str, Any],
-    catalog: Iterable[Offered],
+    catalog: Iterable[Tool],
     *,
     faults: Sequence[Fault] = (),
     finished: Sequence[FinishedStep] = (),
     failure: Failure | None = None,
     few_shots: Sequence[tuple[str, JSON]] = (),
+    cut: Cut = WHOLE,
 ) -> Rendered:
-    """The prompt of a planning call. Results appear in it by their summaries only, and everything quoted."""
+    """The prompt of a planning call. Results appear in it by their summaries only, and everything quoted. What the cut
+    leaves out is named."""
+    catalog = list(catalog)
     sections = ["task"]
+    shots = few_shots if cut.examples else ()
     holes = {
         "schema": quoted(PLAN_SCHEMA),
-        "tools": quoted(described(catalog)),
-        "examples": "\n\n".join(f"For the goal {quoted(asked)}:\n\n{quoted(plan)}" for asked, plan in few_shots),
+        "tools": quoted(described(catalog, cut.detail)),
+        "examples": "\n\n".join(f"For the goal {quoted(asked)}:\n\n{quoted(plan)}" for asked, plan in shots),
         "goal": quoted(goal),
         "inputs": quoted(inputs_shown(inputs)),
     }
     if finished:
         sections.append("finished")
-        holes["finished"] = quoted([_finished(step) for step in finished])
+        holes["finished"] = quoted(_history(finished, cut.history))
     if failure is not None:
         sections.append("failure")
-        holes["failure"] = quoted({"step": failure.step_id, "tool": failure.tool, **failure.for_model()})
+        own = next((tool for tool in catalog if tool.name == failure.tool), None)
+        holes["failure"] = quoted({"step": failure.step_id, "tool": failure.tool, **failure_shown(failure, own)})
     if faults:
         sections.append("faults")
-        holes["faults"] = quoted([str(fault) for fault in faults[:MAX_FAULTS]])
+        holes["faults"] = quoted([text_shown(str(fault)) for fault in faults[:MAX_FAULTS]])
+    if left_out := _left_out(cut, few_shots, finished):
+        sections.append("left_out")
+        holes["left_out"] = "; ".join(left_out)
     return PLANNER.render(sections, holes)
+
+
+def _left_out(cut: Cut, few_shots: Sequence[Any], finished: Sequence[FinishedStep]) -> list[str]:
+    """What a prompt says of what is missing in it."""
+    told = ["examples"] if few_shots and not cut.examples else []
+    if len(finished) > cut.history:
+        told.append(f"the results of the first {len(finished) - cut.history} finished steps")
+    if cut.detail == Detail.RESULT_TYPES:
+        told.append("schemas of results: a type stands there, in which `?` marks what may be missing")
+    elif cut.detail == Detail.TYPES:
+        told.append("schemas of tools: types stand there, in which `?` marks what may be left out")
+    elif cut.detail == Detail.ARGUMENT_TYPES:
+        told.append("what tools return, and schemas: types stand there, in which `?` marks what may be left out")
+    return told
 
 
 def read_answer(answer: ModelAnswer, form: PlanForm) -> Reading:
@@ -121,6 +156,17 @@ def keeping(finished: Iterable[StepDraft], draft: PlanDraft) -> PlanDraft:
     return draft.model_copy(update={"steps": (*kept, *(step for step in draft.steps if step not in kept))})
 
 
+def _history(finished: Sequence[FinishedStep], newest: int) -> list[JSON]:
+    """The finished steps in their order: of the newest what they gave, of those before only that there is something."""
+    older = len(finished) - newest
+    return [_finished(step) if place >= older else _mentioned(step) for place, step in enumerate(finished)]
+
+
 def _finished(finished: FinishedStep) -> JSON:
     step = finished.step
-    return {"id": step.id, "title": step.title, "tool": step.tool, "args": step.args, "result": finished.shown()}
+    args = texts_cut(step.args)
+    return {"id": step.id, "title": step.title, "tool": step.tool, "args": args, "result": finished.shown()}
+
+
+def _mentioned(finished: FinishedStep) -> JSON:
+    return {"id": finished.step.id, "tool": finished.step.tool}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nodes.journaled_model import JournaledModel
 from nodes.model_errors import ModelFailed
 from nodes.offered import finished_steps, offered_tools, prompt_inputs
-from nodes.replanner import REPLANNER, redraw_step, with_replacement
+from nodes.replanner import REPLANNER, Broken, redraw_step, with_replacement
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
 from nodes.validate import is_answered, stored_draft
@@ -30,15 +30,16 @@ async def replan(state: AgentState, session: Session) -> dict[str, Any]:
         return {"drafted": Drafted(source="local_replan", faults=(fault,))}
     key = f"replan:{session.plan.revision}:{planning.trigger}:{planning.tries}"
     try:
-        repair = await redraw_step(
-            JournaledModel(session, model, key),
+        broken = Broken(
             session.plan,
             failure,
             prompt_inputs(session.head),
-            await offered_tools(session),
+            own=session.engine.registry.get(session.plan.step(step_id).tool or ""),
             finished=await finished_steps(session),
             faults=state.get("faults") or [],
         )
+        asked, closer = (JournaledModel(session, model, each) for each in (key, f"{key}:closer"))
+        repair = await redraw_step(asked, broken, await offered_tools(session), closer=closer)
     except ModelFailed as error:
         fault = Fault(code="MODEL_FAILED", message=str(error))
         drafted = Drafted(

@@ -1,26 +1,32 @@
-"""One repair call: the failed step, its failure and the tools go to a small model; one step comes back.
+"""One repair call: the failed step, its failure and the tools that may stand in go to a small model; one step comes
+back.
 
-The replacement keeps the failed step's id, because that step is not finished; everything else of the plan stays byte
-for byte. What guards the step (approval, risk, verification) can only be added to.
+The prompt holds what that takes and no more (`nodes/shortlist.py` says which tools; `bench/w7.py` measures it). The
+replacement keeps the failed step's id, because that step is not finished; everything else of the plan stays byte for
+byte. What guards the step (approval, risk, verification) can only be added to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from nodes.catalog import Offered, described, inputs_shown
+from nodes.catalog import failure_shown, text_shown, texts_cut
 from nodes.models import Asks, ModelAnswer
-from nodes.plan_form import PLAN_SCHEMA, PlanForm
-from nodes.planner import MAX_FAULTS, FinishedStep, read_answer
+from nodes.plan_form import RepairForm
+from nodes.planner import FinishedStep, read_answer
 from nodes.prompts import Rendered, load, quoted
+from nodes.reach import args_shown, kept_reference, long_args, needed, needed_fields, results_in_reach
+from nodes.shortlist import Shortlist, shortlist
 from plans.failure import Failure
 from plans.faults import Fault
 from plans.plan import Plan, PlanDraft, StepDraft, highest_risk
 from plans.reader import Reading
-from plans.references import references_in
-from plans.values import JSON
+from tools.tool import Tool
+
+MAX_FAULTS = 10
+"""Faults of a refused replacement that are shown."""
 
 REPLANNER = load("replanner")
 
@@ -36,54 +42,78 @@ class Repair:
     prompt_sha256: str
 
 
-async def redraw_step(
-    model: Asks,
-    plan: Plan,
-    failure: Failure,
-    inputs: Mapping[str, Any],
-    catalog: Iterable[Offered],
-    *,
-    finished: Sequence[FinishedStep] = (),
-    faults: Sequence[Fault] = (),
-) -> Repair:
-    """Ask for a step in the place of the one that failed (`failure.step_id`, a child's parent for `s3[0]`).
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What has to be mended, and in what: `own` is the failed step's tool as it is registered, `finished` are steps
+    with a result, `faults` those of the replacement before."""
+
+    plan: Plan
+    failure: Failure
+    inputs: Mapping[str, Any]
+    own: Tool | None = None
+    finished: Sequence[FinishedStep] = ()
+    faults: Sequence[Fault] = ()
+
+    @property
+    def step(self) -> StepDraft:
+        """The step that failed: a child's parent for `s3[0]`, which has no definition of its own."""
+        return self.plan.step((self.failure.step_id or "").partition("[")[0])
+
+
+async def redraw_step(model: Asks, broken: Broken, catalog: Iterable[Tool], *, closer: Asks | None = None) -> Repair:
+    """Ask for a step in the place of the one that failed. An answer that names a tool whose contract was not shown is
+    asked for once more, of `closer`, with that contract.
 
     Raises ModelFailed where there was no answer; an answer that is no single step comes back as faults.
     """
-    failed = plan.step((failure.step_id or "").partition("[")[0])
     catalog = list(catalog)
-    form = PlanForm(catalog)
-    prompt = repair_prompt(plan, failed, failure, inputs, catalog, finished=finished, faults=faults)
+    tools = shortlist(broken.step, broken.own, needed_fields(broken.plan, broken.step.id), catalog)
+    repair = await _asked(model, broken, tools)
+    nearer = tools.closer(repair.step.tool) if repair.step is not None else None
+    if nearer is not None:
+        repair = await _asked(closer or model, broken, nearer)
+    return _no_further(repair, tools, catalog)
+
+
+async def _asked(model: Asks, broken: Broken, tools: Shortlist) -> Repair:
+    form = RepairForm(broken.step.id, tools.shown, (tool.name for tool in tools.named))
+    prompt = repair_prompt(broken, tools)
     answer = await model.ask(prompt, schema=form.schema)
     reading = read_answer(answer, form)
-    step, found = _single(reading, failed)
+    step, found = _single(reading, broken.step)
     return Repair(step, found, reading.repaired, answer, prompt.sha256)
 
 
-def repair_prompt(
-    plan: Plan,
-    failed: StepDraft,
-    failure: Failure,
-    inputs: Mapping[str, Any],
-    catalog: Iterable[Offered],
-    *,
-    finished: Sequence[FinishedStep] = (),
-    faults: Sequence[Fault] = (),
-) -> Rendered:
-    """The prompt of a repair call: nothing of the plan but the failed step, what it may read and who reads it."""
-    available = {done.step.id: done.shown() for done in finished}
+def _no_further(repair: Repair, tools: Shortlist, catalog: Iterable[Tool]) -> Repair:
+    """A replacement whose tool may not stand in is a fault. What is no tool, or none of this run, the linter finds."""
+    step, tool = repair.step, repair.step.tool if repair.step is not None else None
+    if step is None or tool is None or tool in tools.names or all(each.name != tool for each in catalog):
+        return repair
+    message = f"{tool} changes the world in a way that the failed step would not have"
+    fault = Fault(code="NOT_PERMITTED", step=step.id, path="tool", message=message)
+    return replace(repair, step=None, faults=(fault,))
+
+
+def repair_prompt(broken: Broken, tools: Shortlist) -> Rendered:
+    """The prompt of a repair call: nothing of the plan but the failed step, what it may read and what is read of it."""
+    plan, failed = broken.plan, broken.step
+    sections = ["task", "kept"] if long_args(failed) else ["task"]
+    written = failed.model_dump(mode="json", exclude_defaults=True)
     holes = {
-        "schema": quoted(PLAN_SCHEMA),
-        "tools": quoted(described(catalog)),
-        "goal": quoted(plan.goal),
-        "step": quoted(failed.model_dump(mode="json", exclude_defaults=True)),
-        "failure": quoted(failure.for_model()),
-        "available": quoted({"inputs": inputs_shown(inputs), **available}),
-        "read_by": quoted(_readers(plan, failed.id)),
+        "goal": quoted(text_shown(plan.goal)),
+        "step": quoted({**texts_cut(written), "args": args_shown(failed)}),
+        "failure": quoted(failure_shown(broken.failure, broken.own)),
+        "available": quoted(results_in_reach(plan, failed, broken.inputs, broken.finished)),
+        "needed": quoted(needed(plan, failed.id)),
+        "tools": quoted(tools.contracts()),
     }
-    if faults:
-        holes["faults"] = quoted([str(fault) for fault in faults[:MAX_FAULTS]])
-    return REPLANNER.render(["task", "faults"] if faults else ["task"], holes)
+    if tools.named:
+        sections.append("others")
+        holes["others"] = quoted(tools.lines)
+    if broken.faults:
+        sections.append("faults")
+        holes["faults"] = quoted([text_shown(str(fault)) for fault in broken.faults[:MAX_FAULTS]])
+    return REPLANNER.render(sections, holes)
 
 
 def with_replacement(plan: Plan, replacement: StepDraft) -> PlanDraft:
@@ -104,9 +134,12 @@ def _single(reading: Reading, failed: StepDraft) -> tuple[StepDraft | None, tupl
 
 def _guarded(step: StepDraft, failed: StepDraft) -> StepDraft:
     """The new step under the old one's id and conditions, guarded at least as well."""
+    kept = {kept_reference(name): failed.args[name] for name in long_args(failed)}
     return step.model_copy(
         update={
+            "args": {n: kept.get(value, value) if isinstance(value, str) else value for n, value in step.args.items()},
             "id": failed.id,
+            "title": step.title or failed.title,
             "when": failed.when,
             "requires": failed.requires,
             "for_each": failed.for_each,
@@ -117,13 +150,3 @@ def _guarded(step: StepDraft, failed: StepDraft) -> StepDraft:
             "risk": highest_risk(failed.risk, step.risk),
         }
     )
-
-
-def _readers(plan: Plan, step_id: str) -> dict[str, JSON]:
-    """Who refers to a step's result, and by which references; the answer counts as a reader."""
-    texts = {step.id: [step.args, step.instruction, step.for_each] for step in plan.steps} | {"answer": [plan.answer]}
-    found = {
-        reader: [str(reference) for reference in references_in(values) if reference.name == step_id]
-        for reader, values in texts.items()
-    }
-    return {reader: references for reader, references in found.items() if references}

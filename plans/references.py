@@ -20,6 +20,10 @@ from plans.wording import kind_of
 SHORT = 200
 """Longest text whose parts are remembered, in characters."""
 
+MOST_DIGITS = 4
+"""Digits in a field's name; a key with more is a number or an id by which something is kept."""
+# Letters of other scripts say more in fewer characters: a whole sentence of Chinese has twenty.
+_FIELD = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_.-]{0,39}|\w{1,12}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 # The scan for an end stops at the next dollar and after MAX_LENGTH: a text full of `${` is read in linear time.
 # No possessive repetition: Python before 3.11.5 gets it wrong together with groups.
@@ -193,9 +197,17 @@ def as_text(value: JSON) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def is_name(key: str) -> bool:
+    """Whether a key is a field's name, as far as that can be told: a key may also be what a stranger wrote, and names
+    are shown to models and in messages."""
+    return bool(_FIELD.fullmatch(key)) and sum(map(str.isdigit, key)) <= MOST_DIGITS
+
+
 def _shape(value: JSON) -> str:
     if isinstance(value, dict):
-        keys = sorted(map(str, value))
+        if not all(isinstance(key, str) and is_name(key) for key in value):
+            return f"an object with {len(value)} keys"
+        keys = sorted(value)
         shown = ", ".join(keys[:8]) + (", …" if len(keys) > 8 else "")
         return f"an object with the keys {shown}" if keys else "an empty object"
     if isinstance(value, list):

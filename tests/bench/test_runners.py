@@ -17,10 +17,15 @@ from bench.w2 import TABLE_BYTES
 from bench.w4 import killed
 from bench.w5 import measure as safeguards
 from bench.w6 import measure as judged
+from bench.w7 import BOUND, chain, each_failing, fan
 from bench.work import Work, payload
 from checkpoints.database import Database
 from plans.errors import ConfigurationError
+from plans.plan import Plan
 from plans.schedule import remaining_path
+from tools.orders.toolkit import orders
+from tools.registry import Registry
+from tools.tabular.toolkit import tabular
 
 RECIPES = (
     Recipe("w1", "random", 10, seed=3),
@@ -132,3 +137,11 @@ def test_recipes_are_the_same_for_everybody() -> None:
         assert recipe.tasks() == recipe.tasks()
     assert payload(7, 2048) == payload(7, 2048) != payload(8, 2048)
     assert len(payload(7, 2048)) == 2048
+
+
+@pytest.mark.parametrize("plan", [chain(2), chain(8), fan(8), fan(30)], ids=["two", "chain", "fan", "wide"])
+def test_mending_one_step_costs_less_than_a_seventh_of_planning_anew(plan: Plan) -> None:
+    """Whichever step fails, the prompt of a local replan has at most 15 % of the tokens of a full one."""
+    costs = list(each_failing(plan, Registry.of(orders, tabular)))
+    assert len(costs) == len(plan.steps)
+    assert 0 < max(cost.ratio for cost in costs) <= BOUND

@@ -9,7 +9,8 @@ import pytest
 
 from nodes.models import Model
 from nodes.planner import FinishedStep
-from nodes.replanner import redraw_step, repair_prompt, with_replacement
+from nodes.replanner import Broken, redraw_step, repair_prompt, with_replacement
+from nodes.shortlist import Shortlist
 from plans.failure import Failure
 from plans.faults import Fault
 from plans.plan import Plan
@@ -60,9 +61,12 @@ def catalog() -> list[Tool]:
     return list(kit.tools.values())
 
 
+LISTED = Shortlist(tuple(catalog()))
+
+
 async def repair(model: Model, answer: Any, endpoint: ScriptedModel) -> Any:
     endpoint.answers(answer if not isinstance(answer, dict) else json.dumps(answer))
-    return await redraw_step(model, PLAN, FAILURE, {}, catalog())
+    return await redraw_step(model, Broken(PLAN, FAILURE, {}), catalog())
 
 
 async def test_a_replacement_keeps_the_id_and_every_guard(model: Model, endpoint: ScriptedModel) -> None:
@@ -114,11 +118,10 @@ async def test_anything_but_one_step_is_a_fault(model: Model, endpoint: Scripted
 def test_the_prompt_holds_the_failed_step_and_nothing_else_of_the_plan() -> None:
     """The model sees the step, its failure, what it may read and who reads it; not the other steps."""
     finished = [FinishedStep(PLAN.steps[0], {"id": "text of 2 characters"})]
-    prompt = repair_prompt(PLAN, PLAN.step("s2"), FAILURE, {"limit": 3}, catalog(), finished=finished)
-    for part in ('"tool":"gateway_status"', '"code":"UNAVAILABLE"', '"s1":{"id":"text of 2 characters"}', '"limit":3'):
+    prompt = repair_prompt(Broken(PLAN, FAILURE, {"limit": 3}, finished=finished), LISTED)
+    for part in ('"tool":"gateway_status"', '"code":"UNAVAILABLE"', '"s1":{"id":"text"}', '"limit":"integer"'):
         assert part in prompt.task
-    assert '"s3":["${s2.status}","${s2.at}"]' in prompt.task
-    assert '"answer":["${s2.status}"]' in prompt.task
+    assert '<needed>["${s2.status}","${s2.at}"]</needed>' in prompt.task
     assert "FIRST" not in prompt.task
     assert "LAST" not in prompt.task
 
@@ -126,7 +129,7 @@ def test_the_prompt_holds_the_failed_step_and_nothing_else_of_the_plan() -> None
 def test_faults_of_the_last_replacement_are_told() -> None:
     """A second try is told what was wrong with the first."""
     fault = Fault(code="INVALID_ARGS", step="s2", message="order_id is missing")
-    prompt = repair_prompt(PLAN, PLAN.step("s2"), FAILURE, {}, catalog(), faults=[fault])
+    prompt = repair_prompt(Broken(PLAN, FAILURE, {}, faults=[fault]), LISTED)
     assert "INVALID_ARGS: step s2: order_id is missing" in prompt.task
 
 
@@ -134,6 +137,80 @@ async def test_a_failed_child_is_repaired_through_its_parent(model: Model, endpo
     """The child s2[3] of a for_each step has no definition of its own."""
     endpoint.answers(json.dumps(REPLACEMENT))
     child = FAILURE.model_copy(update={"step_id": "s2[3]"})
-    found = await redraw_step(model, PLAN, child, {}, catalog())
+    found = await redraw_step(model, Broken(PLAN, child, {}), catalog())
     assert found.step is not None
     assert found.step.id == "s2"
+
+
+KEYED = {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]}
+
+
+def lookups(*, send: bool = False) -> list[Tool]:
+    """More lookups than have room with their contracts; the last by the alphabet is `zeta`."""
+    kit = Toolkit("many")
+    for name in ("alpha", "beta", "gamma", "delta", "epsilon", "zeta"):
+        kit.add(lambda key: key, name=name, description=f"Looks in {name}.", effect="read", args_schema=KEYED)
+    if send:
+        kit.add(lambda: None, name="send", description="Sends.", effect="irreversible", args_schema={"type": "object"})
+    return list(kit.tools.values())
+
+
+def answering(tool: str, **args: Any) -> str:
+    return json.dumps({"goal": "g", "steps": [{"id": "s2", "action": "tool", "tool": tool, "args": args}]})
+
+
+async def test_a_tool_that_had_only_a_line_is_shown_when_it_is_wanted(model: Model, endpoint: ScriptedModel) -> None:
+    """Its name with no arguments asks for its contract; the second answer is the replacement, and both are paid for."""
+    endpoint.answers(answering("zeta"), answering("zeta", key="${s1.id}"))
+    found = await redraw_step(model, Broken(PLAN, FAILURE, {}), lookups())
+    assert found.step is not None
+    assert (found.step.tool, found.step.args) == ("zeta", {"key": "${s1.id}"})
+    assert ['"args":"{key: string}"' in endpoint.prompt(number) for number in (0, 1)] == [True, True]
+    assert ['"name":"zeta"' in endpoint.prompt(number) for number in (0, 1)] == [False, True]
+    held = [json.dumps(question["response_format"]) for question in endpoint.questions]
+    assert ['"enum": ["zeta"]' in schema or '"zeta"' in schema for schema in held] == [True, True]
+    assert "alpha" not in held[1]
+
+
+async def test_a_lookup_is_never_replaced_by_what_changes_the_world(model: Model, endpoint: ScriptedModel) -> None:
+    """It is not listed, and a model that writes it all the same gets a fault."""
+    endpoint.answers(answering("send"))
+    lookup = next(tool for tool in catalog())
+    found = await redraw_step(model, Broken(PLAN, FAILURE, {}, own=lookup), lookups(send=True))
+    assert (found.step, [fault.code for fault in found.faults]) == (None, ["NOT_PERMITTED"])
+    assert "send" not in endpoint.prompt()
+
+
+async def test_a_long_argument_is_kept_by_reference(model: Model, endpoint: ScriptedModel) -> None:
+    """Its beginning goes out with a reference, and the reference that comes back becomes what stood there."""
+    text = "dear customer, " * 100
+    note = PLAN.step("s2").model_copy(update={"args": {"order_id": "A1", "text": text}})
+    plan = PLAN.model_copy(update={"steps": (PLAN.steps[0], note, PLAN.steps[2])})
+    endpoint.answers(answering("cached_status", order_id="A1", body="${kept.text}"))
+    found = await redraw_step(model, Broken(plan, FAILURE, {}), catalog())
+    assert found.step is not None
+    assert found.step.args == {"order_id": "A1", "body": text}
+    assert text not in endpoint.prompt()
+    assert "${kept.text}" in endpoint.prompt()
+
+
+def test_conditions_count_as_readers() -> None:
+    """A field that only a condition reads is needed too."""
+    asked = PLAN.steps[2].model_copy(update={"when": "s2.found", "args": {}})
+    plan = PLAN.model_copy(update={"steps": (*PLAN.steps[:2], asked)})
+    assert '<needed>["${s2.status}","s2.found"]' in repair_prompt(Broken(plan, FAILURE, {}), LISTED).task
+
+
+def test_the_nearest_results_go_first_and_only_as_far_as_there_is_room() -> None:
+    """Of a hundred steps before the failed one those near it are shown; that there were more is said."""
+    steps: list[dict[str, Any]] = [{"id": "s0", "tool": "get_order", "args": {}}]
+    steps += [{"id": f"s{n}", "tool": "get_order", "depends_on": [f"s{n - 1}"]} for n in range(1, 101)]
+    plan = Plan.model_validate({"goal": "g", "steps": steps})
+    shape = {f"a_field_{n}": "integer" for n in range(10)}
+    finished = [FinishedStep(step, shape) for step in plan.steps[:100]]
+    failure = Failure(code="NOT_FOUND", message="m", step_id="s100")
+    task = repair_prompt(Broken(plan, failure, {}, finished=finished), LISTED).task
+    assert '"s99":' in task
+    assert '"s1":' not in task
+    assert '"more":' in task
+    assert len(task) < 4_000
