@@ -16,7 +16,7 @@ from nodes.engine import Engine, fork_sha256, run_record
 from nodes.ids import new_id
 from nodes.inheritance import artifacts_in, inheritance
 from nodes.state import Forked, InputFile, RunHead
-from nodes.versions import JOURNAL_VERSION
+from nodes.versions import JOURNAL_VERSION, read_head
 from plans.errors import ArtifactMissing, RunBusy, UsageError
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _head(
     engine: Engine, parent: RunRecord, picture: RunFold, options: ForkOptions, thread_id: str, request_id: str
 ) -> RunHead:
     """The parent's goal and inputs under a new run id, and so with new idempotency keys."""
-    old = picture.head or RunHead.model_validate(parent.input)
+    old = picture.head or read_head(parent.input, engine.plan_versions)
     folders = (old.output_folder, *(old.forked.folders if old.forked else ()))
     same = {name: getattr(old, name) for name in ("goal", "inputs", "role", "template")}
     return new_head(
@@ -104,7 +104,7 @@ def _head(
 def _files(parent: RunRecord, picture: RunFold) -> dict[str, InputFile]:
     """The input files as the kept results know them: a change that the parent did not get over is found again."""
     if picture.head is None or any(verdict.code == "INPUT_CHANGED" for verdict in picture.queue):
-        return RunHead.model_validate(parent.input).files
+        return read_head(parent.input, picture.versions).files
     return picture.head.files
 
 
@@ -114,10 +114,11 @@ def _first_rows(head: RunHead, picture: RunFold, inherits: Mapping[str, Any]) ->
         raise AssertionError("what has no plan has nothing to inherit")
     stored = head.model_dump(mode="json")
     plan = picture.plan.model_copy(update={"revision": 1}).model_dump(mode="json")
+    written = picture.versions.written(plan, picture.contract)
     parent = {"run_id": stored["forked"]["run_id"], "revision": picture.plan.revision}
     bodies: list[tuple[str, dict[str, Any]]] = [
         ("run", {"head": stored, "journal_version": JOURNAL_VERSION}),
-        ("plan", {"plan": plan, "purpose": "first", "parent": parent, "answers": [], "warnings": []}),
+        ("plan", {**written, "purpose": "first", "parent": parent, "answers": [], "warnings": []}),
         ("inherited", dict(inherits)),
     ]
     rows = [Row(head.run_id, 0, n, kind, None, 0, body) for n, (kind, body) in enumerate(bodies, 1)]

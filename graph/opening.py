@@ -15,6 +15,7 @@ from nodes import schemas
 from nodes.engine import Engine, EngineOptions, open_engine
 from nodes.model_settings import Price, configured
 from nodes.models import Model
+from plans.versions import PLAN_VERSIONS
 from tools.registry import Registry, Toolkit
 
 _LOG = logging.getLogger("surestep")
@@ -35,6 +36,7 @@ def options_from(settings: Settings) -> EngineOptions:
         lease_s=settings.lease_s,
         durability=settings.durability,
         checks=settings.verifier_model != NO_VERIFIER,
+        plan_versions=replace(PLAN_VERSIONS, canary=settings.plan_canary),
     )
 
 

@@ -50,11 +50,12 @@ class Settings(BaseModel):
     outside system to its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `lease_s` is how long a worker that cannot be
     reached keeps its runs. `durability` says when LangGraph's checkpoints are saved: "exit" where a drive ends, "async"
     or "sync" also between nodes, for those who look into a thread's history. `input_root` is where clients of a server
-    may name files. `http_hosts` are those that the tool `http` may read from, `http_private_hosts` those whose
-    addresses need not be public (name=address), for it and for toolkits made from documents; both comma-separated in
-    the environment. `http_certificates` is a file of authorities beside the usual ones. `mcp` are toolkits of
-    MCP servers, `openapi` those of services with an OpenAPI document, by name.
-    `verifier_model` is asked whether a plan still holds, else `small_model`; "off": none is.
+    may name files. `plan_canary` is the share of runs, in per cent, that a worker begins on a new version of the plan
+    contract while workers of the version before still run (`plans/versions.py`). `http_hosts` are those that the tool
+    `http` may read from, `http_private_hosts` those whose addresses need not be public (name=address), for it and for
+    toolkits made from documents; both comma-separated in the environment. `http_certificates` is a file of authorities
+    beside the usual ones. `mcp` are toolkits of MCP servers, `openapi` those of services with an OpenAPI document, by
+    name. `verifier_model` is asked whether a plan still holds, else `small_model`; "off": none is.
     `structured_output` says how the model's endpoint can be held to a schema; "auto" finds out. A question to a model
     has `model_timeout_s`, each of its requests `model_first_token_s` to begin the answer.
     A planning prompt is cut to `prompt_tokens`, by estimate, as far as that can be. `prices` are what a million
@@ -73,6 +74,7 @@ class Settings(BaseModel):
     prepare_threshold: int | None = Field(default=5, ge=0)
     lease_s: float = Field(default=30.0, ge=1, le=600)
     durability: Durability = "exit"
+    plan_canary: float = Field(default=100.0, ge=0, le=100, allow_inf_nan=False)
     model: str | None = None
     small_model: str | None = None
     verifier_model: str | None = None

@@ -56,7 +56,8 @@ async def _sent_before(engine: Engine, head: RunHead) -> str | None:
     latest = await engine.runs.latest(head.thread_id)
     if latest is None or latest.status not in OPEN:
         return None
-    return latest.run_id if latest.input_sha256 == run_record(head).input_sha256 else None
+    same = latest.input_sha256 == run_record(head, engine.plan_versions).input_sha256
+    return latest.run_id if same else None
 
 
 async def _once_free(engine: Engine, run_id: str, thread_id: str) -> Session:

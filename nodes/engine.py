@@ -37,9 +37,11 @@ from nodes.session import Session
 from nodes.state import RunHead
 from nodes.taking import take_run
 from nodes.templates import Template
+from nodes.versions import stored_head
 from plans.errors import UnknownThread
 from plans.limits import Limits
 from plans.values import sha256_of
+from plans.versions import PLAN_VERSIONS, PlanVersions
 from tools.outside import held
 from tools.ports import Clock, Ports
 from tools.registry import Registry
@@ -63,6 +65,7 @@ class EngineOptions:
     durability: Durability = "exit"
     connections: Mapping[str, str] = field(default_factory=dict)
     checks: bool = True
+    plan_versions: PlanVersions = PLAN_VERSIONS
 
 
 @dataclass
@@ -114,6 +117,11 @@ class Engine:
         return (self.verifier or self.small) if self.options.checks else None
 
     @property
+    def plan_versions(self) -> PlanVersions:
+        """What this engine knows of the plan contract, and which runs it begins on which version."""
+        return self.options.plan_versions
+
+    @property
     def tombstones(self) -> Tombstones:
         """What stays of runs that were archived or erased."""
         return Tombstones(self.database)
@@ -125,7 +133,7 @@ class Engine:
 
     async def begin(self, head: RunHead) -> Session:
         """The session of the run that this request starts, or has started before: a request is one run."""
-        record = await self.runs.create(run_record(head))
+        record = await self.runs.create(run_record(head, self.plan_versions))
         if record.archived is not None:
             raise Archived(record.archived)
         return await self.session(record.run_id)
@@ -181,9 +189,9 @@ class Engine:
             await asyncio.shield(task)
 
 
-def run_record(head: RunHead) -> RunRecord:
+def run_record(head: RunHead, versions: PlanVersions = PLAN_VERSIONS) -> RunRecord:
     """The stored request of a run; its hash leaves out what differs between two sendings of one request."""
-    stored = head.model_dump(mode="json")
+    stored = stored_head(head, versions)
     request = {name: stored[name] for name in ("goal", "inputs", "files", "template", "given_plan")}
     digest = sha256_of(request) if head.forked is None else fork_sha256(head.forked.thread_id, head.forked.step_id)
     return RunRecord(

@@ -19,6 +19,7 @@ from plans.decisions import ApprovalRequest
 from plans.limits import Usage
 from plans.moves import SETTLED, Status
 from plans.plan import Plan, Source, Step
+from plans.versions import PLAN_VERSIONS, Form, PlanVersions
 
 if TYPE_CHECKING:
     from checkpoints.rows import Row
@@ -38,9 +39,10 @@ class RunFold:
     parent has run, and whose effect would be another one now; `drafts` what became of every draft of a plan, by its
     name, in their order (`nodes/drafts.py`); `authors`, by step, the source of the revision that has made it what it
     is; `looked_at` the steps about whose results the plan was asked whether it still holds, `unsure`, by step, why a
-    model could not say so, `premises_broken` how often it did not hold after a step; `version` that of the journal's
-    rows from here on; `archived` where the rows came from, if that was the archive.
-    `hits`, by name, are limits that have stopped the run.
+    model could not say so, `premises_broken` how often it did not hold after a step; `contract` is the version of the
+    plan contract that the run is on, `form` how its plan was stored, `fallbacks` how often a worker has read it in an
+    older version, `versions` those that are known here; `version` that of the journal's rows from here on; `archived`
+    where the rows came from, if that was the archive. `hits`, by name, are limits that have stopped the run.
     """
 
     head: RunHead | None = None
@@ -72,8 +74,12 @@ class RunFold:
     late: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     finished: dict[str, Any] | None = None
     drafts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    contract: int = 0
+    form: Form | None = None
+    fallbacks: int = 0
     version: int = 1
     archived: str | None = None
+    versions: PlanVersions = field(default=PLAN_VERSIONS, compare=False)
 
     def run(self, unit: str) -> StepRun:
         """The step run of this id, made pending if nothing is known of it."""
@@ -117,14 +123,16 @@ class RunFold:
         change(self, step_id or "", attempt, row_body(kind, body, self.version))
 
 
-def fold_journal(rows: Iterable[Row]) -> RunFold:
+def fold_journal(rows: Iterable[Row], versions: PlanVersions = PLAN_VERSIONS) -> RunFold:
     """The picture that a run's rows give, as the journal has them."""
-    return fold((row.kind, row.step_id, row.attempt, row.body) for row in rows)
+    return fold(((row.kind, row.step_id, row.attempt, row.body) for row in rows), versions)
 
 
-def fold(rows: Iterable[tuple[str, str | None, int, Mapping[str, Any]]]) -> RunFold:
-    """The picture that a run's rows give, in their order."""
-    picture = RunFold()
+def fold(
+    rows: Iterable[tuple[str, str | None, int, Mapping[str, Any]]], versions: PlanVersions = PLAN_VERSIONS
+) -> RunFold:
+    """The picture that a run's rows give, in their order, to who knows these versions of the plan contract."""
+    picture = RunFold(versions=versions)
     for kind, step_id, attempt, body in rows:
         picture.apply(kind, step_id, attempt, body)
     return picture

@@ -1,4 +1,4 @@
-"""Rows that say what became of a draft of a plan: used or refused, by whom it was written, what was wrong. Pure."""
+"""Rows about plans as such: what became of each draft, by whom it was written, in which version it was read. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nodes.fold import RunFold
+    from plans.plan import Plan
 
 Body = Mapping[str, Any]
 
@@ -16,17 +17,22 @@ def draft(self: RunFold, _: str, __: int, body: Body) -> None:
     self.drafts.setdefault(body["name"], dict(body))
 
 
-def revision(self: RunFold, body: Body) -> None:
+def older_form(self: RunFold, _: str, __: int, ___: Body) -> None:
+    """A worker that does not know the version a plan was written in has read it in an older one."""
+    self.fallbacks += 1
+
+
+def revision(self: RunFold, plan: Plan, body: Body) -> None:
     """A draft has become a revision. Where there is no row of the draft (0.1.0), the plan's own says what it can."""
-    number = body["plan"]["revision"]
+    number = plan.revision
     if all(each["revision"] != number for each in self.drafts.values() if each["valid"]):
         self.drafts[f"revision:{number}"] = {
             "name": f"revision:{number}",
             "revision": number,
             "valid": True,
             "purpose": body["purpose"],
-            "source": body["plan"]["source"],
-            "template": body["plan"].get("template"),
+            "source": plan.source,
+            "template": plan.template,
             **{name: body.get(name) for name in ("model", "mode", "prompt_sha256")},
             "repaired": body.get("repaired", False),
         }

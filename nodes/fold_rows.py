@@ -6,17 +6,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.runs import OPEN
-from nodes.fold_drafts import draft, revision
+from nodes.fold_drafts import draft, older_form, revision
 from nodes.fold_settling import effect_after_failure, late, settled
 from nodes.fold_spending import limit, model, reopened, reservation, wall
 from nodes.inheritance import inherited
-from nodes.state import InputFile, RunHead, Verdict
+from nodes.state import InputFile, Verdict
 from nodes.step_run import Check, StandIn, StepRun, base_id
-from nodes.versions import journal_version
+from nodes.versions import journal_version, read_head
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
 from plans.plan import Plan
-from plans.versions import upgraded
 
 if TYPE_CHECKING:
     from nodes.fold import RunFold
@@ -27,7 +26,7 @@ Apply = Callable[["RunFold", str, int, Body], None]
 
 def _run(self: RunFold, _: str, __: int, body: Body) -> None:
     self.version = journal_version(body)
-    self.head = RunHead.model_validate(body["head"])
+    self.head = read_head(body["head"], self.versions)
 
 
 def _version(self: RunFold, _: str, __: int, body: Body) -> None:
@@ -46,8 +45,10 @@ def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
 
 def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     before = {step.id: step for step in self.plan.steps} if self.plan else {}
-    self.plan = Plan.model_validate(upgraded(body["plan"]))
-    revision(self, body)
+    form = self.versions.read(body)
+    self.plan = Plan.model_validate(form.plan)
+    self.contract, self.form = max(self.contract, form.written), form
+    revision(self, self.plan, body)
     now = {step.id: step for step in self.plan.steps}
     changed = {step_id for step_id, step in before.items() if now.get(step_id) != step}
     self.since.update({step_id: self.plan.revision for step_id, step in now.items() if before.get(step_id) != step})
@@ -246,6 +247,7 @@ APPLY: dict[str, Apply] = {
     "inherited": inherited,
     "inputs": _inputs,
     "draft": draft,
+    "older_form": older_form,
     "plan": _plan,
     "intent": _intent,
     "outcome": _outcome,

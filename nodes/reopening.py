@@ -25,6 +25,8 @@ async def look_again(session: Session, rows: Sequence[Row]) -> None:
         return
     if session.fold.version < JOURNAL_VERSION:  # an older Surestep must not read on from here
         await session.record("version", body={"journal_version": JOURNAL_VERSION})
+    if (form := session.fold.form) is not None and form.fell_back:
+        await session.record("older_form", body={"written": form.written, "read": form.read})
     if uncounted := uncounted_s(rows):
         await session.record("elapsed", body={"wall_s": round(session.fold.usage.wall_s + uncounted, 3)})
     await _ask_again(session)

@@ -16,7 +16,7 @@ from plans.decisions import ApprovalRequest
 from plans.failure import Failure, VerdictName
 from plans.faults import Fault
 from plans.limits import Limits, Usage
-from plans.plan import Plan, PlanDraft, Source
+from plans.plan import SCHEMA_VERSION, Plan, PlanDraft, Source
 
 STATE_VERSION = 1
 
@@ -98,7 +98,7 @@ class Drafted(_Frozen):
     """A draft on its way to `validate`, with where it came from and what is already known to be wrong with it.
 
     `model`, `mode` and `prompt_sha256` say which model wrote it, how it was held to the plan's schema, and what it was
-    told; `question` is what the journal calls what it was asked.
+    told; `question` is what the journal calls what it was asked. `schema_version` is that of its form.
     """
 
     draft: PlanDraft | None = None
@@ -109,6 +109,7 @@ class Drafted(_Frozen):
     model: str | None = None
     mode: str | None = None
     question: str | None = None
+    schema_version: int = SCHEMA_VERSION
     faults: tuple[Fault, ...] = ()
 
 

@@ -14,7 +14,7 @@ from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
 from plans.faults import Fault, errors_among
 from plans.lint import ToolView, build_plan, lint
-from plans.plan import Plan, PlanDraft
+from plans.plan import SCHEMA_VERSION, Plan, PlanDraft
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -33,6 +33,8 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
         return _ready(await revise(session))
     if is_answered(session, planning):
         return _ready([])
+    if drafted.schema_version != SCHEMA_VERSION:  # by a worker of another version: its author writes it down anew
+        return {"drafted": None, "faults": [], "edge": "repatch" if planning.purpose == "local" else "redraft"}
     drafted = _with_kept_steps(session, drafted)
     faults = [*drafted.faults, *_found(session, drafted.draft, planning)]
     errors = errors_among(faults)
@@ -137,8 +139,10 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     )
     if drafted.source in MODEL_SOURCES:
         plan = guarded(plan, session.engine.registry, before, [step.id for step in session.fold.kept()])
+    versions = session.engine.plan_versions
+    on = session.fold.contract or versions.of_run(session.head_run_id)
     body = {
-        "plan": plan.model_dump(mode="json"),
+        **versions.written(plan.model_dump(mode="json"), on),
         "purpose": planning.purpose,
         "parent": before.revision if before else None,
         "answers": [planning.trigger] if planning.trigger else [],

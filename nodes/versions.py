@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from nodes.state import STATE_VERSION
+from nodes.state import STATE_VERSION, RunHead
 from plans.errors import VersionTooNew
+from plans.versions import PLAN_VERSIONS, PlanVersions
 
 JOURNAL_VERSION = 2
 """Version of the journal's rows. 1: the first. 2: intents say until when they may start, questions to models are
@@ -74,3 +75,24 @@ def readable_state(
     for step in range(version, newest):
         found = upgrades[step](found)
     return found
+
+
+def stored_head(head: RunHead, versions: PlanVersions = PLAN_VERSIONS) -> dict[str, Any]:
+    """A run's head as it is stored: the plan that was given in the oldest version that can say it, so that the same
+    request is the same, and can be begun, whichever worker it comes to."""
+    stored = head.model_dump(mode="json")
+    if head.given_plan is not None:
+        stored["given_plan"] = versions.oldest(stored["given_plan"])
+        if stored["given_plan"]["schema_version"] == 1:  # as it was stored before there were others
+            del stored["given_plan"]["schema_version"]
+    return stored
+
+
+def read_head(stored: Mapping[str, Any], versions: PlanVersions = PLAN_VERSIONS) -> RunHead:
+    """A stored head. Raises VersionTooNew where its plan was given in a version that this code does not know."""
+    given = stored.get("given_plan")
+    if given is None:
+        return RunHead.model_validate(stored)
+    plan = versions.read({"plan": {"schema_version": 1, **given}}).plan
+    del plan["schema_version"]
+    return RunHead.model_validate({**stored, "given_plan": plan})

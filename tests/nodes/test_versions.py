@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from nodes.fold import fold
-from nodes.versions import JOURNAL_UPGRADES, JOURNAL_VERSION, journal_version, readable_state, row_body
+from checkpoints.serializer import StateSerializer
+from nodes.engine import run_record
+from nodes.fold import RunFold, fold
+from nodes.state import Drafted, Planning, RunHead
+from nodes.validate import validate
+from nodes.versions import (
+    JOURNAL_UPGRADES,
+    JOURNAL_VERSION,
+    journal_version,
+    read_head,
+    readable_state,
+    row_body,
+    stored_head,
+)
 from plans.errors import VersionTooNew
-from plans.plan import SCHEMA_VERSION
+from plans.plan import SCHEMA_VERSION, Plan, PlanDraft, StepDraft
 from plans.versions import UPGRADES
+from tests.nodes.rows import a_plan, a_step, begun
+from tests.plans.coming import NEW, OLD
 
 
 def test_every_version_has_its_upgrade() -> None:
@@ -55,3 +71,58 @@ def test_state_goes_through_each_step_and_the_future_is_refused() -> None:
     assert readable_state({"goal": "x"}, upgrades=upgrades, newest=3) == {"goal": "x"}
     with pytest.raises(VersionTooNew, match="schema_version 4"):
         readable_state({"schema_version": 4}, upgrades=upgrades, newest=3)
+
+
+def test_a_run_stays_on_the_version_it_was_begun_on() -> None:
+    """Whoever has written the last revision, and in which version: the highest that was ever written counts."""
+    plans = [a_plan(a_step("a"), revision=number).model_dump(mode="json") for number in (1, 2, 3)]
+    written = [NEW.written(plans[0], 2), OLD.written(plans[1], 1), NEW.written(plans[2], 2)]
+    rows = [begun(), *(("plan", None, 0, {**row, "purpose": "first"}) for row in written)]
+    assert [fold(rows[:until], NEW).contract for until in (1, 2, 3, 4)] == [0, 2, 2, 2]
+    to_old = [fold(rows[:until], OLD) for until in (2, 3)]
+    assert [(each.contract, each.form and each.form.fell_back) for each in to_old] == [(2, True), (2, False)]
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_a_plan_that_was_given_is_stored_so_that_either_worker_can_begin_it(checked: bool) -> None:
+    """In the old version where that can say it, and then as an old worker would have stored it, so that the same
+    request has the same hash; else in the new one, which the old worker refuses."""
+    draft = PlanDraft(goal="g", steps=(StepDraft(id="a", tool="x", title="Look", reason="why", verify_after=checked),))
+    head = RunHead(run_id="r", thread_id="t", request_id="q", goal="g", given_plan=draft)
+    stored = stored_head(head, NEW)
+    assert read_head(stored, NEW) == head
+    if checked:
+        with pytest.raises(VersionTooNew, match="schema_version 2"):
+            read_head(stored, OLD)
+        return
+    old = read_head(stored, OLD)
+    assert old.given_plan is not None
+    assert old.given_plan.steps[0].reason == "[Look] why"
+    assert stored_head(old, OLD) == stored
+    assert run_record(old, OLD).input_sha256 == run_record(head, NEW).input_sha256
+
+
+@pytest.mark.parametrize(("purpose", "edge"), [("first", "redraft"), ("global", "redraft"), ("local", "repatch")])
+async def test_a_draft_of_another_version_is_written_down_anew(purpose: Any, edge: str) -> None:
+    """What a checkpoint holds of a draft loses what this code does not know; the answer it was made of is in the
+    journal, and read again. No try is spent."""
+    session: Any = SimpleNamespace(cancelled=False, fold=RunFold())
+    drafted = Drafted(schema_version=SCHEMA_VERSION + 1, draft=PlanDraft(goal="g", steps=(a_step("a"),)))
+    state: Any = {"drafted": drafted, "planning": Planning(purpose=purpose, trigger="t")}
+    assert await validate(state, session) == {"drafted": None, "faults": [], "edge": edge}
+
+
+def test_a_checkpoint_with_a_plan_of_a_newer_version_can_be_read() -> None:
+    """Its plan is a cache of the journal's, and is written over: what this code does not know of it is not missed."""
+
+    class Newer(BaseModel):
+        plan_id: str = "p"
+        goal: str = "g"
+        budget: int = 3
+        steps: tuple[str, ...] = ()
+
+    Newer.__module__, Newer.__name__, Newer.__qualname__ = Plan.__module__, "Plan", "Plan"
+    serializer = StateSerializer()
+    found = serializer.loads_typed(serializer.dumps_typed({"current_plan": Newer()}))["current_plan"]
+    assert isinstance(found, Plan)
+    assert found != a_plan(a_step("a"))
