@@ -182,7 +182,7 @@ class Driver:
 
     async def picture(self, run_id: str) -> RunFold:
         """What the journal knows of a run; before its first row, what its stored request says."""
-        picture = fold_journal(await self.engine.journal.read(run_id), self.engine.plan_versions)
+        picture = fold_journal(await self.engine.journal.read(run_id), self.engine.options.plan_versions)
         if picture.head is None:
             record = await self.engine.runs.get(run_id)
             if record is None or record.archived is not None:

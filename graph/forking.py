@@ -86,7 +86,7 @@ def _head(
     engine: Engine, parent: RunRecord, picture: RunFold, options: ForkOptions, thread_id: str, request_id: str
 ) -> RunHead:
     """The parent's goal and inputs under a new run id, and so with new idempotency keys."""
-    old = picture.head or read_head(parent.input, engine.plan_versions)
+    old = picture.head or read_head(parent.input, engine.options.plan_versions)
     folders = (old.output_folder, *(old.forked.folders if old.forked else ()))
     same = {name: getattr(old, name) for name in ("goal", "inputs", "role", "template")}
     return new_head(

@@ -56,7 +56,7 @@ async def _sent_before(engine: Engine, head: RunHead) -> str | None:
     latest = await engine.runs.latest(head.thread_id)
     if latest is None or latest.status not in OPEN:
         return None
-    same = latest.input_sha256 == run_record(head, engine.plan_versions).input_sha256
+    same = latest.input_sha256 == run_record(head, engine.options.plan_versions).input_sha256
     return latest.run_id if same else None
 
 

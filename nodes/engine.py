@@ -117,11 +117,6 @@ class Engine:
         return (self.verifier or self.small) if self.options.checks else None
 
     @property
-    def plan_versions(self) -> PlanVersions:
-        """What this engine knows of the plan contract, and which runs it begins on which version."""
-        return self.options.plan_versions
-
-    @property
     def tombstones(self) -> Tombstones:
         """What stays of runs that were archived or erased."""
         return Tombstones(self.database)
@@ -133,7 +128,7 @@ class Engine:
 
     async def begin(self, head: RunHead) -> Session:
         """The session of the run that this request starts, or has started before: a request is one run."""
-        record = await self.runs.create(run_record(head, self.plan_versions))
+        record = await self.runs.create(run_record(head, self.options.plan_versions))
         if record.archived is not None:
             raise Archived(record.archived)
         return await self.session(record.run_id)

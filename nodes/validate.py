@@ -139,7 +139,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     )
     if drafted.source in MODEL_SOURCES:
         plan = guarded(plan, session.engine.registry, before, [step.id for step in session.fold.kept()])
-    versions = session.engine.plan_versions
+    versions = session.engine.options.plan_versions
     on = session.fold.contract or versions.of_run(session.head_run_id)
     body = {
         **versions.written(plan.model_dump(mode="json"), on),

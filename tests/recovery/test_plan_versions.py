@@ -32,7 +32,7 @@ def killed(url: str, folder: Path, knows: str, **plans: dict[str, Any]) -> None:
 def stored(url: str) -> dict[str, list[Any]]:
     """All that is stored of runs."""
     with psycopg.connect(url) as connection:
-        return {table: connection.execute(f"TABLE {table}").fetchall() for table in STORED}  # type: ignore[call-overload]
+        return {table: connection.execute(f"TABLE {table}").fetchall() for table in STORED}
 
 
 def bodies(url: str, thread: str, kind: str) -> list[dict[str, Any]]:
