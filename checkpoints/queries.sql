@@ -524,6 +524,55 @@ SELECT tool, changed_at, changed_by, before, after FROM surestep.tool_changes
 WHERE %(tool)s::text IS NULL OR tool = %(tool)s
 ORDER BY change_id DESC LIMIT %(limit)s;
 
+-- ---------------------------------------------------------------- template uses
+
+-- name: end_run_of_template
+-- A run's end and what it says of its template are one commit; told twice, it counts once. The window stands still
+-- while a template is set aside, so that it says why.
+WITH held AS (
+    SELECT run_id FROM surestep.leases
+    WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner IS NOT NULL FOR SHARE
+), ended AS (
+    UPDATE surestep.runs r
+    SET status = %(status)s, summary = %(summary)s::jsonb, ended_at = CASE WHEN %(ended)s THEN clock_timestamp() END
+    FROM held WHERE r.run_id = held.run_id
+    RETURNING r.run_id
+), counted AS (
+    INSERT INTO surestep.template_uses (run_id, template, sha256, succeeded, code)
+    SELECT run_id, %(template)s, %(sha256)s, %(succeeded)s::boolean, %(code)s::text FROM ended
+    ON CONFLICT DO NOTHING
+    RETURNING template, sha256, succeeded, code
+), added AS (
+    INSERT INTO surestep.template_standing AS s (template, sha256, used, succeeded, failed, recent, last_failure)
+    SELECT template, sha256, 1, (succeeded IS TRUE)::int, (succeeded IS FALSE)::int,
+        array_remove(ARRAY[succeeded], NULL), code
+    FROM counted
+    ON CONFLICT (template, sha256) DO UPDATE
+    SET used = s.used + 1, succeeded = s.succeeded + excluded.succeeded, failed = s.failed + excluded.failed,
+        last_used_at = clock_timestamp(),
+        recent = CASE WHEN s.set_aside_at IS NULL THEN (excluded.recent || s.recent)[1:%(window)s::int]
+            ELSE s.recent END,
+        last_failure = CASE WHEN s.set_aside_at IS NULL THEN coalesce(excluded.last_failure, s.last_failure)
+            ELSE s.last_failure END,
+        set_aside_at = CASE
+            WHEN s.set_aside_at IS NULL AND cardinality(excluded.recent) > 0 AND (
+                SELECT count(*) >= %(at_least)s AND count(*) FILTER (WHERE served) < %(share)s::float8 * count(*)
+                FROM unnest((excluded.recent || s.recent)[1:%(window)s::int]) AS served
+            ) THEN clock_timestamp()
+            ELSE s.set_aside_at END
+)
+SELECT run_id FROM ended;
+
+-- name: template_standing
+SELECT * FROM surestep.template_standing;
+
+-- name: templates_aside
+SELECT template, sha256 FROM surestep.template_standing WHERE set_aside_at IS NOT NULL;
+
+-- name: restore_template
+UPDATE surestep.template_standing SET set_aside_at = NULL, recent = '{}'
+WHERE template = %(template)s AND sha256 = %(sha256)s AND set_aside_at IS NOT NULL;
+
 -- ---------------------------------------------------------------- shadows
 
 -- name: add_to_shadow_counts

@@ -15,6 +15,7 @@ from checkpoints.database import Database
 from checkpoints.jsonb import jsonb
 from checkpoints.queries import QUERIES
 from checkpoints.rows import Row, body_text
+from checkpoints.template_uses import TemplateServed, counted
 from checkpoints.tombstones import Tombstone, Tombstones
 from plans.errors import ThreadBusy, UsageError
 from plans.values import JSON, sha256_of
@@ -140,19 +141,31 @@ class Runs:
         """The runs that were forked from this one, and hold its results too; oldest first."""
         return [_record(row) for row in await self._database.fetch(QUERIES["forks_of_run"], (run_id,))]
 
-    async def set_status(self, run_id: str, fence: int, status: RunStatus, summary: Mapping[str, JSON]) -> None:
+    async def set_status(
+        self,
+        run_id: str,
+        fence: int,
+        status: RunStatus,
+        summary: Mapping[str, JSON],
+        *,
+        served: TemplateServed | None = None,
+    ) -> None:
         """Write how the run stands; StaleOwner, and nothing written, when the lease is not this fence's any more.
 
-        A status that ends the run sets `ended_at`, any other clears it.
+        A status that ends the run sets `ended_at`, any other clears it. What the end says of the run's template is
+        counted in the same commit, once per run.
         """
-        written = {
+        written: dict[str, Any] = {
             "run_id": run_id,
             "fence": fence,
             "status": status,
             "summary": jsonb(dict(summary)),
             "ended": status in ENDED,
         }
-        if not await self._database.fetch(QUERIES["set_run_status"], written):
+        statement = QUERIES["set_run_status"]
+        if served is not None:
+            statement, written = QUERIES["end_run_of_template"], written | counted(served)
+        if not await self._database.fetch(statement, written):
             raise stale(run_id, fence)
         reached("run.status_set")
 

@@ -182,6 +182,28 @@ ALTER TABLE surestep.shadow_differences ALTER COLUMN difference_id ADD GENERATED
     CACHE 1
 );
 
+CREATE TABLE surestep.template_standing (
+    template text NOT NULL,
+    sha256 text NOT NULL,
+    used bigint NOT NULL,
+    succeeded bigint NOT NULL,
+    failed bigint NOT NULL,
+    recent boolean[] NOT NULL,
+    last_failure text,
+    first_used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    last_used_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    set_aside_at timestamp with time zone
+);
+
+CREATE TABLE surestep.template_uses (
+    run_id text NOT NULL,
+    template text NOT NULL,
+    sha256 text NOT NULL,
+    succeeded boolean,
+    code text,
+    counted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE surestep.tombstones (
     run_id text NOT NULL,
     tenant text NOT NULL,
@@ -295,6 +317,12 @@ ALTER TABLE ONLY surestep.shadow_counts
 ALTER TABLE ONLY surestep.shadow_differences
     ADD CONSTRAINT shadow_differences_pkey PRIMARY KEY (difference_id);
 
+ALTER TABLE ONLY surestep.template_standing
+    ADD CONSTRAINT template_standing_pkey PRIMARY KEY (template, sha256);
+
+ALTER TABLE ONLY surestep.template_uses
+    ADD CONSTRAINT template_uses_pkey PRIMARY KEY (run_id);
+
 ALTER TABLE ONLY surestep.tombstones
     ADD CONSTRAINT tombstones_pkey PRIMARY KEY (run_id);
 
@@ -371,3 +399,6 @@ ALTER TABLE ONLY surestep.journal
 
 ALTER TABLE ONLY surestep.leases
     ADD CONSTRAINT leases_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY surestep.template_uses
+    ADD CONSTRAINT template_uses_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;

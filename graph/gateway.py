@@ -90,7 +90,7 @@ class Agent:
             limits=limits_from(limits),
             approve=approve,
         )
-        check_plannable(self.engine, head)
+        await check_plannable(self.engine, head)
         record = await self.engine.runs.create(run_record(head, self.engine.options.plan_versions))
         is_new = record.run_id == head.run_id
         return await self._driver.answer(record, on_event, is_new=is_new, on_new_thread=thread_is_new)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from graph.result import PlanPreview
 from nodes.given import rejected
 from nodes.offered import examples, prompt_inputs
-from nodes.plan import NO_PLANNER, from_template
+from nodes.plan import NO_PLANNER
 from nodes.planner import draft_plan
 from nodes.state import RunHead
+from nodes.template_choice import from_template
 from nodes.validate import NOT_WORTH_ASKING_AGAIN, guarded
 from plans.errors import InvalidInput, ModelNotConfigured
 from plans.faults import Fault, errors_among
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tools.registry import Registry
 
 
-def check_plannable(engine: Engine, head: RunHead) -> None:
+async def check_plannable(engine: Engine, head: RunHead) -> None:
     """Refuse, before anything is stored, what could never run: faults of a given plan, a goal that nothing can plan, a
     limit of cost that nobody could keep.
 
@@ -31,7 +32,7 @@ def check_plannable(engine: Engine, head: RunHead) -> None:
     _check_prices(engine, head)
     draft = head.given_plan
     if draft is None:
-        chosen = from_template(engine, head.goal, prompt_inputs(head), head.template)
+        chosen = await from_template(engine, head.goal, prompt_inputs(head), head.template)
         if chosen is None and engine.planner is None:
             raise ModelNotConfigured(NO_PLANNER)
         draft = chosen.draft if chosen else None
@@ -52,7 +53,7 @@ def _check_prices(engine: Engine, head: RunHead) -> None:
 
 async def preview(engine: Engine, head: RunHead) -> PlanPreview:
     """The plan a run of this head would follow, with what it will ask and cost."""
-    check_plannable(engine, head)
+    await check_plannable(engine, head)
     draft, source, template = await _draft(engine, head)
     plan = build_plan(draft, engine.registry, plan_id="preview", revision=1, source=source, template=template)
     if source == "model":
@@ -65,7 +66,7 @@ async def preview(engine: Engine, head: RunHead) -> PlanPreview:
 async def _draft(engine: Engine, head: RunHead) -> tuple[PlanDraft, Source, str | None]:
     if head.given_plan is not None:
         return head.given_plan, "file", None
-    chosen = from_template(engine, head.goal, prompt_inputs(head), head.template)
+    chosen = await from_template(engine, head.goal, prompt_inputs(head), head.template)
     if chosen is not None:
         return chosen.draft, "template", chosen.template.name
     return await _from_model(engine, head), "model", None

@@ -43,6 +43,7 @@ def drafted_row(drafted: Drafted, planning: Planning, errors: Sequence[Fault], r
         "try": planning.tries,
         "source": drafted.source,
         "template": drafted.template,
+        "template_sha256": drafted.made_from.sha256 if drafted.made_from else None,
         "model": drafted.model,
         "mode": drafted.mode,
         "prompt_sha256": drafted.prompt_sha256,

@@ -24,6 +24,7 @@ from checkpoints.journal import Journal
 from checkpoints.leases import LEASE_S, Leases
 from checkpoints.runs import Durability, RunRecord, Runs
 from checkpoints.shadow_counts import PostgresShadows
+from checkpoints.template_uses import TemplateUses
 from checkpoints.tombstones import Tombstones
 from checkpoints.tool_settings import PostgresSettings
 from checkpoints.tool_slots import PostgresSlots
@@ -97,8 +98,10 @@ class Engine:
     owner: str = field(default_factory=lambda: f"{socket.gethostname()}:{os.getpid()}")
     worker: str = ""
     attendance: Attendance = field(init=False)
+    template_uses: TemplateUses = field(init=False)
 
     def __post_init__(self) -> None:
+        self.template_uses = TemplateUses(self.database, monotonic=self.clock.monotonic)
         self.attendance = Attendance(self.clock)
 
     @property

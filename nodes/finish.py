@@ -15,6 +15,7 @@ from checkpoints.runs import OPEN
 from nodes.origins import notes
 from nodes.state import AgentState, RunHead, RunStatus
 from nodes.stopping import account, higher_limits, open_hits
+from nodes.template_record import served
 from plans.failure import Failure
 from plans.faults import errors_among
 from plans.references import UnresolvedReference, as_text, lines_of, references_in, resolve
@@ -57,7 +58,8 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
 
 async def _ended(state: AgentState, session: Session, body: Mapping[str, Any]) -> dict[str, Any]:
     """Tell everybody how it has ended, in the order in which a crash in between does least harm."""
-    await session.set_status(body["status"], {"answer": body["answer"], "report_ref": body["report_ref"]})
+    summary = {"answer": body["answer"], "report_ref": body["report_ref"]}
+    await session.set_status(body["status"], summary, served=served(session.fold, body))
     if body["status"] not in OPEN:
         stored = await session.engine.approvals.of_run(session.head_run_id)
         await session.engine.approvals.withdraw([each.request.approval_id for each in stored if not each.decision])

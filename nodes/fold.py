@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nodes.fold_rows import APPLY
-from nodes.state import RunHead, Verdict
+from nodes.state import RunHead, TemplateUse, Verdict
 from nodes.step_run import Output, StepRun, base_id, child_index
 from nodes.versions import row_body, unknown_row
 from plans.caps import Hit
@@ -43,6 +43,8 @@ class RunFold:
     plan contract that the run is on, `form` how its plan was stored, `fallbacks` how often a worker has read it in an
     older version, `versions` those that are known here; `version` that of the journal's rows from here on; `archived`
     where the rows came from, if that was the archive. `hits`, by name, are limits that have stopped the run.
+    `planned_anew` are the codes for which a step or the plan was planned anew, `made_from` is the template that the
+    plan was made of at first.
     """
 
     head: RunHead | None = None
@@ -66,6 +68,8 @@ class RunFold:
     effects: dict[str, tuple[str, ...]] = field(default_factory=dict)
     local_replans: Counter[str] = field(default_factory=Counter)
     global_replans: int = 0
+    planned_anew: list[str] = field(default_factory=list)
+    made_from: TemplateUse | None = None
     had: frozenset[str] = frozenset()
     instructions: dict[str, str] = field(default_factory=dict)
     input_changes: int = 0

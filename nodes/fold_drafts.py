@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from nodes.state import TemplateUse
+
 if TYPE_CHECKING:
     from nodes.fold import RunFold
     from plans.plan import Plan
@@ -36,3 +38,5 @@ def revision(self: RunFold, plan: Plan, body: Body) -> None:
             **{name: body.get(name) for name in ("model", "mode", "prompt_sha256")},
             "repaired": body.get("repaired", False),
         }
+    if (made_from := body.get("made_from")) is not None:
+        self.made_from = TemplateUse.model_validate(made_from)

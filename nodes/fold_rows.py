@@ -143,6 +143,9 @@ def _skip(self: RunFold, unit: str, _: int, body: Body) -> None:
 def _verdict(self: RunFold, unit: str, _: int, body: Body) -> None:
     verdict = Verdict.model_validate(body["verdict"])
     _count_replans(self, verdict)
+    if verdict.verdict in ("local_replan", "global_replan"):
+        failure = self.run(unit).failure if verdict.step_id else None
+        self.planned_anew.append((failure and failure.cause) or verdict.code)
     if not verdict.step_id:  # about the run as a whole: an instruction, or inputs that have changed
         if verdict.code == "NEW_INSTRUCTION":
             self.instructions[body["instruction"]] = verdict.reason

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from nodes.events import Event
 from nodes.journaled_model import JournaledModel
 from nodes.model_errors import ModelFailed
 from nodes.offered import examples, finished_steps, offered_tools, prompt_inputs
 from nodes.planner import PLANNER, draft_plan, keeping
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
-from nodes.templates import Filled, choose, match
+from nodes.template_choice import drafted_from, from_template, is_aside
+from nodes.templates import Template
 from nodes.validate import is_answered, stored_draft
 from plans.errors import ModelNotConfigured, UsageError
 from plans.failure import Failure
@@ -19,7 +20,6 @@ from plans.faults import Fault
 from plans.plan import Source
 
 if TYPE_CHECKING:
-    from nodes.engine import Engine
     from nodes.session import Session
 
 NO_PLANNER = (
@@ -50,19 +50,19 @@ async def _first(session: Session, planning: Planning, faults: list[Fault]) -> D
     if head.given_plan is not None:
         return Drafted(draft=head.given_plan, source="file")
     try:
-        chosen = from_template(session.engine, head.goal, prompt_inputs(head), head.template)
+        chosen = await from_template(session.engine, head.goal, prompt_inputs(head), head.template)
         if chosen is not None:
-            return Drafted(draft=chosen.draft, source="template", template=chosen.template.name)
+            await _say_if_aside(session, chosen.template)
+            return drafted_from(chosen)
     except UsageError as error:
         return Drafted(source="template", faults=(Fault(code="INVALID_INPUT", message=str(error)),))
     return await _from_model(session, planning, "model", faults)
 
 
-def from_template(engine: Engine, goal: str, inputs: Mapping[str, Any], name: str | None = None) -> Filled | None:
-    """The template that was named, else the first that does what the whole goal asks. Raises InvalidInput."""
-    if name is not None:
-        return choose(engine.templates, name, inputs, goal)
-    return match(goal, inputs, engine.templates, tools=set(engine.registry))
+async def _say_if_aside(session: Session, template: Template) -> None:
+    if await is_aside(session.engine, template):
+        again = f"`surestep templates restore {template.name}` has it matched again"
+        session.emit(Event(kind="notice", message=f"the template {template.name} is set aside: it has failed; {again}"))
 
 
 async def _from_model(session: Session, planning: Planning, source: Source, faults: list[Fault]) -> Drafted:

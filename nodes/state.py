@@ -94,16 +94,26 @@ class Planning(_Frozen):
     tries: int = 0
 
 
+class TemplateUse(_Frozen):
+    """The template that a plan was made of: its name, the hash of its content, and its parameters."""
+
+    name: str
+    sha256: str
+    parameters: dict[str, Any] = Field(default_factory=dict)
+
+
 class Drafted(_Frozen):
     """A draft on its way to `validate`, with where it came from and what is already known to be wrong with it.
 
-    `model`, `mode` and `prompt_sha256` say which model wrote it, how it was held to the plan's schema, and what it was
-    told; `question` is what the journal calls what it was asked. `schema_version` is that of its form.
+    `model`, `mode` and `prompt_sha256` say which model wrote it, or filled its template, how it was held to the schema,
+    and what it was told; `question` is what the journal calls what it was asked. `schema_version` is that of its form.
+    `made_from` is its template, if this draft was made of it and not of an earlier revision.
     """
 
     draft: PlanDraft | None = None
     source: Source = "human"
     template: str | None = None
+    made_from: TemplateUse | None = None
     repaired: bool = False
     prompt_sha256: str | None = None
     model: str | None = None
@@ -159,7 +169,7 @@ class AgentState(AgentInput, AgentOutput, total=False):
 
 
 CHECKPOINTED: tuple[type[BaseModel], ...] = (
-    ApprovalRequest, Drafted, Failure, Fault, Forked, InputFile, Limits, Plan, PlanDraft, Planning, RunHead, Usage,
-    Verdict,
+    ApprovalRequest, Drafted, Failure, Fault, Forked, InputFile, Limits, Plan, PlanDraft, Planning, RunHead,
+    TemplateUse, Usage, Verdict,
 )  # fmt: skip
 """Every type that may stand in a checkpoint; the saver's serializer allows these and LangGraph's own."""

@@ -137,7 +137,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         source=drafted.source,
         template=drafted.template,
     )
-    if drafted.source in MODEL_SOURCES:
+    if drafted.source in MODEL_SOURCES or drafted.model is not None:  # a template that a model has filled, too
         plan = guarded(plan, session.engine.registry, before, [step.id for step in session.fold.kept()])
     versions = session.engine.options.plan_versions
     on = session.fold.contract or versions.of_run(session.head_run_id)
@@ -146,6 +146,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         "purpose": planning.purpose,
         "parent": before.revision if before else None,
         "answers": [planning.trigger] if planning.trigger else [],
+        "made_from": drafted.made_from.model_dump() if drafted.made_from else None,
         "prompt_sha256": drafted.prompt_sha256,
         "model": drafted.model,
         "mode": drafted.mode,

@@ -80,7 +80,8 @@ CODES: Mapping[str, CodeRow] = MappingProxyType(
 
 class Failure(BaseModel):
     """How an attempt ended when it did not end well. `delay_s` is the least wait before another try, in seconds;
-    `raw_ref` names the artifact that holds the raw error text, which stands nowhere else."""
+    `raw_ref` names the artifact that holds the raw error text, which stands nowhere else. `cause` is the code of what
+    had failed before, of a failure that says just that."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -91,6 +92,7 @@ class Failure(BaseModel):
     attempt: int = 0
     delay_s: float | None = None
     raw_ref: str | None = None
+    cause: str | None = None
 
     @property
     def class_(self) -> FailureClass:

@@ -26,7 +26,7 @@ async def refuse_repetition(call: Call, proceed: Proceed) -> Outcome:
         least = max(policy.failures, call.tries)
         wait = wait_s(before, least, policy, call.ports.clock.monotonic())
         if wait > 0:
-            return refused(call, "REPEATED_FAILURE", _said(call, before, least, wait), delay_s=wait)
+            return refused(call, "REPEATED_FAILURE", _said(call, before, least, wait), wait, before.code)
     outcome = await proceed(call)
     if counts(outcome):
         await failures.note(key or key_of(call), call.tool.name, outcome.failure.code, policy.within_s)

@@ -84,9 +84,9 @@ Proceed = Callable[[Call], Awaitable[Outcome]]
 Layer = Callable[[Call, Proceed], Awaitable[Outcome]]
 
 
-def refused(call: Call, code: str, message: str, delay_s: float | None = None) -> CallFailure:
-    """A failure of a call that was not made."""
-    return CallFailure(failure(call, code, message, delay_s), called=False)
+def refused(call: Call, code: str, message: str, delay_s: float | None = None, cause: str | None = None) -> CallFailure:
+    """A failure of a call that was not made; `cause` is the code of what had failed before."""
+    return CallFailure(failure(call, code, message, delay_s).model_copy(update={"cause": cause}), called=False)
 
 
 def failure(call: Call, code: str, message: str, delay_s: float | None = None) -> Failure:
