@@ -10,7 +10,7 @@ from nodes.offered import examples, prompt_inputs
 from nodes.plan import NO_PLANNER
 from nodes.planner import draft_plan
 from nodes.state import RunHead
-from nodes.template_choice import from_template
+from nodes.template_choice import from_template, why_aside
 from nodes.validate import NOT_WORTH_ASKING_AGAIN, guarded
 from plans.errors import InvalidInput, ModelNotConfigured
 from plans.faults import Fault, errors_among
@@ -34,7 +34,7 @@ async def check_plannable(engine: Engine, head: RunHead) -> None:
     if draft is None:
         chosen = await from_template(engine, head.goal, prompt_inputs(head), head.template)
         if chosen is None and engine.planner is None:
-            raise ModelNotConfigured(NO_PLANNER)
+            raise ModelNotConfigured(why_aside(engine, head.goal) or NO_PLANNER)
         draft = chosen.draft if chosen else None
     if draft is not None and (errors := errors_among(_lint(engine.registry, draft, head))):
         raise rejected(errors)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from nodes.fold import RunFold
 from nodes.origins import rests_on_mock, sentence
-from nodes.state import Forked, RunStatus
+from nodes.state import Forked, RunStatus, TemplateUse
 from nodes.step_run import Check, StepRun
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
@@ -62,7 +62,8 @@ class StepResult(_Frozen):
 
 
 class RunResult(_Frozen):
-    """How a run ended, or where it stands. `plan` is the current revision in full; `archived` says where the run's
+    """How a run ended, or where it stands. `plan` is the current revision in full, `made_from` the template that it was
+    made of, if it was; `archived` says where the run's
     files are, once it is in the archive; `raise_limits` values of the limits that have stopped it with which it would
     go on."""
 
@@ -73,6 +74,7 @@ class RunResult(_Frozen):
     answer: str | None = None
     report_ref: str | None = None
     plan: Plan | None = None
+    made_from: TemplateUse | None = None
     steps: tuple[StepResult, ...] = ()
     approvals: tuple[ApprovalRequest, ...] = ()
     failures: tuple[Failure, ...] = ()
@@ -95,7 +97,6 @@ class RunResult(_Frozen):
 
     def as_json(self) -> dict[str, Any]:
         """The object that `run --json` prints; a fork's also names what it was made of, and a step in doubt says so."""
-        plan = self.plan
         archived = {"archived": self.archived} if self.archived else {}
         forked = {"forked": self.forked.model_dump(include={"run_id", "thread_id", "step_id"})} if self.forked else {}
         higher = {"raise_limits": dict(self.raise_limits)} if self.raise_limits else {}
@@ -104,7 +105,7 @@ class RunResult(_Frozen):
             "thread_id": self.thread_id,
             "status": self.status,
             "answer": self.answer,
-            "plan": {"plan_id": plan.plan_id, "revision": plan.revision, "source": plan.source} if plan else None,
+            "plan": _plan_as_json(self.plan, self.made_from) if self.plan else None,
             "steps": [_step_as_json(step) for step in self.steps],
             "approvals": [request.model_dump(mode="json") for request in self.approvals],
             "usage": self.usage.model_dump(mode="json"),
@@ -151,6 +152,7 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
         answer=finished.get("answer"),
         report_ref=finished.get("report_ref"),
         plan=fold.plan,
+        made_from=fold.made_from if fold.plan and fold.plan.template else None,
         steps=steps,
         approvals=tuple(fold.waiting()),
         failures=tuple(Failure.model_validate(failure) for failure in finished.get("failures", ())),
@@ -201,6 +203,11 @@ def _late(row: Mapping[str, Any]) -> LateEnd:
         output_ref=row["output"]["output_ref"] if "output" in row else None,
         settled=bool(row.get("settles")),
     )
+
+
+def _plan_as_json(plan: Plan, made_from: TemplateUse | None) -> dict[str, Any]:
+    template = {"template": made_from.model_dump(mode="json")} if made_from else {}
+    return {"plan_id": plan.plan_id, "revision": plan.revision, "source": plan.source, **template}
 
 
 def _step_as_json(step: StepResult) -> dict[str, Any]:

@@ -34,6 +34,18 @@ async def is_aside(engine: Engine, template: Template) -> bool:
     return (template.name, template.sha256) in await engine.template_uses.aside()
 
 
+def why_aside(engine: Engine, goal: str) -> str | None:
+    """What to tell of a goal for which no template is in use, if one would match it; None if none does."""
+    aside = next((template.name for template in engine.templates if template.matched(goal)), None)
+    if aside is None:
+        return None
+    return (
+        f"the template {aside!r} matches this goal and is set aside, because it has failed; no model is configured. "
+        f"`surestep templates` says why, --template {aside} uses it all the same, and "
+        f"`surestep templates restore {aside}` has it matched again"
+    )
+
+
 def drafted_from(filled: Filled) -> Drafted:
     """The draft that a filled template gives."""
     template = filled.template

@@ -150,9 +150,7 @@ def _sentence(problem: Mapping[str, Any]) -> str:
 
 def _pattern_faults(written: TemplateFile) -> Iterator[str]:
     required = {name for name, parameter in written.parameters.items() if _only_from_goal(parameter)}
-    for language in LANGUAGES:
-        if not written.match.get(language):
-            yield f"match.{language}: needs at least one pattern"
+    yield from _empty_patterns(written)
     for language, patterns in written.match.items():
         for pattern in patterns:
             try:
@@ -164,6 +162,14 @@ def _pattern_faults(written: TemplateFile) -> Iterator[str]:
                 yield f"match.{language}: {pattern!r} has the groups {sorted(unknown)}, which are no parameters"
             if missing := required - groups:
                 yield f"match.{language}: {pattern!r} lacks the groups {sorted(missing)}; they have no default"
+
+
+def _empty_patterns(written: TemplateFile) -> Iterator[str]:
+    if not written.match:
+        yield "match: needs a pattern in at least one language"
+    for language, patterns in written.match.items():
+        if not patterns:
+            yield f"match.{language}: needs at least one pattern"
 
 
 def _only_from_goal(parameter: Parameter) -> bool:

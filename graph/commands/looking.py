@@ -13,6 +13,7 @@ from plans.wording import listed
 
 if TYPE_CHECKING:
     from graph.result import LateEnd, RunResult, RunSummary, StepResult
+    from nodes.state import TemplateUse
 
 
 def list_runs(limit: int, *, as_json: bool) -> None:
@@ -88,6 +89,8 @@ def _show(result: RunResult) -> None:
     show(result.goal, "")
     if result.forked is not None:
         show(f"forked from thread {result.forked.thread_id} at step {result.forked.step_id}", "")
+    if result.made_from is not None:
+        show(_made_from(result.made_from), "")
     rows = [
         (f"  {step.id}" if "[" in step.id else step.id, step.tool or "llm",
          "in doubt" if step.in_doubt else step.status, str(step.attempts), f"{step.elapsed_s:.2f} s", _remark(step))
@@ -95,6 +98,11 @@ def _show(result: RunResult) -> None:
     ]  # fmt: skip
     show_table(("step", "tool", "status", "attempts", "time", ""), rows, "no plan")
     show_end(result)
+
+
+def _made_from(template: TemplateUse) -> str:
+    parameters = ", ".join(f"{name}={value}" for name, value in template.parameters.items() if value is not None)
+    return f"from the template {template.name} ({template.sha256[:12]}){f' with {parameters}' if parameters else ''}"
 
 
 def _remark(step: StepResult) -> str:

@@ -62,7 +62,7 @@ def change(*path: Any, to: Any) -> dict[str, Any]:
         (change("name", to=None), "name: Field required"),
         (change("name", to="Late order"), "name:"),
         (change("extra", to=1), "extra:"),
-        (change("match", "zh", to=None), "match.zh"),
+        (change("match", to={}), "match: needs a pattern"),
         (change("match", "en", to=[]), "match.en"),
         (change("match", "en", to=["why (?P<order>"]), "is no pattern"),
         (change("match", "en", to=["why {unknown} (?P<order>A)"]), "unknown"),
