@@ -59,7 +59,9 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
 async def _ended(state: AgentState, session: Session, body: Mapping[str, Any]) -> dict[str, Any]:
     """Tell everybody how it has ended, in the order in which a crash in between does least harm."""
     summary = {"answer": body["answer"], "report_ref": body["report_ref"]}
-    await session.set_status(body["status"], summary, served=served(session.fold, body))
+    await session.flush()
+    owner = session.head_run_id, session.lease.fence
+    await session.engine.runs.set_status(*owner, body["status"], summary, served=served(session.fold, body))
     if body["status"] not in OPEN:
         stored = await session.engine.approvals.of_run(session.head_run_id)
         await session.engine.approvals.withdraw([each.request.approval_id for each in stored if not each.decision])

@@ -25,7 +25,6 @@ from plans.plan import Plan, Step
 from plans.values import JSON, sha256_of
 
 if TYPE_CHECKING:
-    from checkpoints.template_uses import TemplateServed
     from nodes.engine import Engine
     from nodes.scheduler import Scheduler
     from tools.ports import Clock
@@ -260,18 +259,10 @@ class Session:
         }
         return {name: value for name, value in now.items() if state.get(name) != value}
 
-    async def set_status(
-        self,
-        status: RunStatus,
-        summary: Mapping[str, Any] | None = None,
-        *,
-        served: TemplateServed | None = None,
-    ) -> None:
-        """Write the run's status where it can be listed, after the journal says so, and count how its template has
-        served. Raises StaleOwner."""
+    async def set_status(self, status: RunStatus, summary: Mapping[str, Any] | None = None) -> None:
+        """Write the run's status where it can be listed, after the journal says so. Raises StaleOwner."""
         await self.flush()
-        fence, summary = self.lease.fence, dict(summary or {})
-        await self.engine.runs.set_status(self.head_run_id, fence, status, summary, served=served)
+        await self.engine.runs.set_status(self.head_run_id, self.lease.fence, status, dict(summary or {}))
 
     def stood(self, status: RunStatus) -> None:
         """What the run's stored status was when this drive began."""
