@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graph.result import PlanPreview
 from nodes.given import rejected
@@ -78,9 +78,13 @@ async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
         raise ModelNotConfigured(NO_PLANNER)
     faults: list[Fault] = []
     inputs, tools = prompt_inputs(head), list(engine.registry.values())
-    shown, most = examples(engine.registry, tools), engine.planner.settings.prompt_tokens
+    told: dict[str, Any] = {
+        "few_shots": examples(engine.registry, tools),
+        "budget": engine.planner.settings.prompt_tokens,
+        "subgoals": head.limits.max_subgoal_depth > 0,
+    }
     for _ in range(head.limits.max_redrafts + 1):
-        asked = await draft_plan(engine.planner, head.goal, inputs, tools, faults=faults, few_shots=shown, budget=most)
+        asked = await draft_plan(engine.planner, head.goal, inputs, tools, faults=faults, **told)
         draft = asked.reading.draft
         found = _lint(engine.registry, draft, head) if draft is not None else []
         faults = errors_among([*asked.reading.faults, *found])
@@ -102,7 +106,7 @@ def _estimate(registry: Registry, plan: Plan) -> dict[str, float]:
         "steps": float(len(plan.steps)),
         "critical_path_steps": max(remaining_path(edges).values()),
         "at_most_s": round(max(remaining_path(edges, longest).values()), 1),
-        "model_calls": float(sum(step.action == "llm" for step in plan.steps)),
+        "model_calls": float(sum(step.action != "tool" for step in plan.steps)),
     }
 
 

@@ -205,7 +205,9 @@ def _holds(what: str, expression: str, facts: Facts) -> bool:
 
 
 def _arguments(step: Step, run: StepRun, facts: Facts) -> dict[str, JSON]:
-    if run.args is not None:
+    if step.action == "plan":  # what it gives is made of its steps' results when they are there, not of arguments
+        args = {}
+    elif run.args is not None:
         args = run.args
     else:
         try:

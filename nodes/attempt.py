@@ -17,6 +17,7 @@ from nodes.recording import record_failure, record_success
 from nodes.standing_in import stand_in
 from nodes.step_run import base_id, child_index
 from nodes.stopping import refused, stopped_by
+from nodes.subgoals import lacking, lost_around, pursue
 from nodes.tools_now import current_tool
 from nodes.tracing import traced
 from nodes.verify import check_after, check_before
@@ -25,6 +26,7 @@ from plans.caps import elements_hit
 from plans.failure import Failure
 from plans.plan import Step
 from plans.references import UnresolvedReference, resolve
+from plans.subgoals import is_planned
 from plans.values import JSON, sha256_of
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ async def run_unit(session: Session, unit: str) -> None:
             await check_after(session, step)
         elif session.fold.run(unit).in_doubt is not None:
             await traced(session, unit, step, lambda: resend(session, unit, step))
+        elif (lost := lost_around(session.plan, session.fold, step)) is not None:
+            await _not_started(session, unit, step, Skip(lost))
         else:
             await _ask_to_start(session, unit, step)
     finally:
@@ -117,6 +121,8 @@ async def _run(session: Session, unit: str, step: Step, admitted: Run, named: di
         await stand_in(session, unit, step, admitted, by)
     elif step.action == "llm":
         await call_model(session, unit, step, named, admitted.missing)
+    elif step.action == "plan":
+        await pursue(session, step, named, admitted.missing)
     else:
         await call_tool(session, unit, step, admitted)
 
@@ -138,6 +144,8 @@ async def named_values(session: Session, step: Step, unit: str) -> tuple[dict[st
             missing.append(name)
     if (index := child_index(unit)) is not None:
         named["item"] = session.elements(step, lambda: elements(step, named, missing))[index]
+    if is_planned(step):
+        return named, lacking(session.plan, session.fold, step, missing)
     return named, tuple(missing)
 
 

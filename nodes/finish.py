@@ -14,11 +14,13 @@ from checkpoints.crash_points import reached
 from checkpoints.runs import OPEN
 from nodes.origins import notes
 from nodes.state import AgentState, RunHead, RunStatus
+from nodes.step_run import base_id
 from nodes.stopping import account, higher_limits, open_hits
 from nodes.template_record import served
 from plans.failure import Failure
 from plans.faults import errors_among
 from plans.references import UnresolvedReference, as_text, lines_of, references_in, resolve
+from plans.tolerance import gone_on_without
 from plans.values import JSON
 
 if TYPE_CHECKING:
@@ -133,8 +135,7 @@ def _left(session: Session) -> list[str]:
 
 def _tolerated(session: Session, failure: Failure) -> bool:
     """A failure is tolerated where something that depended on it has gone on without it."""
-    step_id = (failure.step_id or "").partition("[")[0]
-    return any(step_id in step.depends_on and step.on_dependency_failure != "abort" for step in session.plan.steps)
+    return gone_on_without(session.plan.steps, base_id(failure.step_id or ""))
 
 
 async def _values(session: Session) -> list[JSON]:

@@ -45,6 +45,7 @@ class RunFold:
     where the rows came from, if that was the archive. `hits`, by name, are limits that have stopped the run.
     `planned_anew` are the codes for which a step or the plan was planned anew, `made_from` is the template that the
     plan was made of at first.
+    `reached`, by step, are sub-goals that wait for their plan, each in its words.
     """
 
     head: RunHead | None = None
@@ -57,6 +58,7 @@ class RunFold:
     premises_broken: int = 0
     queue: list[Verdict] = field(default_factory=list)
     undecided: dict[str, None] = field(default_factory=dict)
+    reached: dict[str, str] = field(default_factory=dict)
     since: dict[str, int] = field(default_factory=dict)
     models: dict[str, dict[str, Any]] = field(default_factory=dict)
     reserved: dict[str, dict[str, int]] = field(default_factory=dict)

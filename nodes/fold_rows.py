@@ -62,6 +62,7 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
             self.steps[unit] = StepRun(attempt=attempt, first_attempt=attempt + 1)
     for step_id in changed:
         self.expansions.pop(step_id, None)
+        self.reached.pop(step_id, None)
     self.asked = {i: asked for i, asked in self.asked.items() if base_id(asked.step_id) not in changed}
     self.edits = {unit: args for unit, args in self.edits.items() if base_id(unit) not in changed}
     _answer_verdicts(self, changed, body)
@@ -131,7 +132,12 @@ def _refusal(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     run.attempt, run.verdict = attempt, None
     run.failure = Failure.model_validate(body["failure"])
     self.undecided[unit] = None
+    self.reached.pop(unit, None)
     run.failed()
+
+
+def _reached(self: RunFold, step_id: str, _: int, body: Body) -> None:
+    self.reached[step_id] = body["goal"]
 
 
 def _skip(self: RunFold, unit: str, _: int, body: Body) -> None:
@@ -258,6 +264,7 @@ APPLY: dict[str, Apply] = {
     "settlement": settled,
     "late": late,
     "refusal": _refusal,
+    "reached": _reached,
     "skip": _skip,
     "verdict": _verdict,
     "check": _check,

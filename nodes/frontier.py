@@ -101,7 +101,7 @@ class Frontier:
         heapq.heappush(self._ready, (-self._remaining[step_id], self._position[step_id], unit))
 
     def _may_start(self, unit: str) -> bool:
-        if unit in self._in_flight:
+        if unit in self._in_flight or unit in self._fold.reached:
             return False
         run = self._fold.steps.get(unit, _PENDING)
         if run.status == "pending":

@@ -13,6 +13,7 @@ from nodes.step_run import base_id
 from nodes.verdicts import Standing, decide, most_severe
 from plans.failure import Failure
 from plans.moves import SETTLED
+from plans.tolerance import can_do_without
 from tools.fallbacks import labelled
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ async def observe(state: AgentState, session: Session) -> dict[str, Any]:
     top = most_severe(session.fold.queue)
     if top is None:
         retried = any(verdict.verdict == "retry" for verdict in decided)
-        return {**update, "edge": "retry" if retried else "next"}
+        return {**update, **({"edge": "retry"} if retried else _subgoal(session))}
     if top.verdict in ("local_replan", "global_replan"):
         update["planning"] = Planning(
             purpose="local" if top.verdict == "local_replan" else "global",
@@ -41,6 +42,14 @@ async def observe(state: AgentState, session: Session) -> dict[str, Any]:
         )
         update["faults"] = []
     return {**update, "edge": top.verdict}
+
+
+def _subgoal(session: Session) -> dict[str, Any]:
+    """The first of the sub-goals that wait for their plan goes to whoever plans anew; without one nothing is left."""
+    if not session.fold.reached:
+        return {"edge": "next"}
+    planning = Planning(purpose="subgoal", step_id=next(iter(session.fold.reached)))
+    return {"planning": planning, "faults": [], "edge": "global_replan"}
 
 
 async def _instruction(state: AgentState, session: Session) -> dict[str, Any]:
@@ -133,6 +142,4 @@ def next_alternative(session: Session, unit: str, failure: Failure) -> str | Non
 
 def _tolerated(session: Session, step_id: str) -> bool:
     """Whether the run can go on without this step: everything that depends on it says so, or nothing does."""
-    dependents = [step for step in session.plan.steps if step_id in step.depends_on]
-    open_dependents = [step for step in dependents if session.fold.status(step.id) not in SETTLED]
-    return all(step.on_dependency_failure != "abort" for step in open_dependents)
+    return can_do_without(session.plan.steps, step_id, lambda name: session.fold.status(name) in SETTLED)

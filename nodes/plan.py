@@ -8,6 +8,7 @@ from nodes.events import Event
 from nodes.journaled_model import JournaledModel
 from nodes.model_errors import ModelFailed
 from nodes.offered import examples, finished_steps, offered_tools, prompt_inputs
+from nodes.part import depth_left, in_whole, question, told
 from nodes.planner import PLANNER, draft_plan, keeping
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
@@ -38,6 +39,8 @@ async def plan(state: AgentState, session: Session) -> dict[str, Any]:
         drafted = None
     elif is_answered(session, planning):
         drafted = stored_draft(session)
+    elif planning.purpose == "subgoal":
+        drafted = await _part(session, planning, state.get("faults") or [])
     elif planning.purpose == "global":
         drafted = await _from_model(session, planning, "global_replan", state.get("faults") or [])
     else:
@@ -65,17 +68,32 @@ async def _say_if_aside(session: Session, template: Template) -> None:
         session.emit(Event(kind="notice", message=f"the template {template.name} is set aside: it has failed; {again}"))
 
 
+async def _part(session: Session, planning: Planning, faults: list[Fault]) -> Drafted:
+    """The plan of a sub-goal, in the whole: by a template that does what it asks, else by the model."""
+    chosen, goal = None, session.fold.reached[planning.step_id or ""]
+    try:
+        chosen = await from_template(session.engine, goal, prompt_inputs(session.head)) if planning.tries == 0 else None
+    except UsageError as error:
+        if session.engine.planner is None:
+            return Drafted(source="template", faults=(Fault(code="INVALID_INPUT", message=str(error)),))
+    drafted = drafted_from(chosen) if chosen else await _from_model(session, planning, "model", faults)
+    return in_whole(session, planning, drafted)
+
+
 async def _from_model(session: Session, planning: Planning, source: Source, faults: list[Fault]) -> Drafted:
     model = session.engine.planner
     if model is None:
         return Drafted(source=source, faults=(Fault(code="MODEL_NOT_CONFIGURED", message=NO_PLANNER),))
     revision = session.fold.plan.revision if session.fold.plan else 0
     key = f"plan:{planning.purpose}:{revision}:{planning.trigger}:{planning.tries}"
+    part = None
+    if planning.purpose == "subgoal":
+        key, part = question(session, planning), await told(session, session.step(planning.step_id or ""))
     try:
         offered = await offered_tools(session)
         answer = await draft_plan(
             JournaledModel(session, model, key),
-            _goal(session),
+            _goal(session, planning),
             prompt_inputs(session.head),
             offered,
             few_shots=examples(session.engine.registry, offered),
@@ -83,6 +101,8 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
             finished=await finished_steps(session),
             failure=_failure(session, planning),
             budget=model.settings.prompt_tokens,
+            part=part,
+            subgoals=depth_left(session, planning) > 0,
         )
     except (ModelFailed, ModelNotConfigured) as error:
         fault = Fault(code="MODEL_FAILED", message=str(error))
@@ -90,7 +110,7 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
             source=source, model=model.settings.model, prompt_sha256=PLANNER.sha256, question=key, faults=(fault,)
         )
     draft = answer.reading.draft
-    if draft is not None:
+    if draft is not None and part is None:
         draft = keeping(session.fold.kept(), draft.model_copy(update={"goal": session.head.goal}))
     return Drafted(
         draft=draft,
@@ -104,8 +124,10 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
     )
 
 
-def _goal(session: Session) -> str:
-    """The goal with the instructions that came later."""
+def _goal(session: Session, planning: Planning) -> str:
+    """The goal with the instructions that came later; or the sub-goal, as it is written."""
+    if planning.purpose == "subgoal":
+        return session.step(planning.step_id or "").instruction or ""
     return "\n".join((session.head.goal, *session.fold.instructions.values()))
 
 

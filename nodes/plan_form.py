@@ -36,16 +36,18 @@ _KINDS: dict[str, JSON] = {
 
 class PlanForm:
     """What one planning call may be answered with. `schema` is strict where the tools can be described so; else it is
-    the plan's own."""
+    the plan's own. Only with `subgoals` may a step be one that is planned later."""
 
-    def __init__(self, catalog: Iterable[Offered]) -> None:
+    def __init__(self, catalog: Iterable[Offered], *, subgoals: bool = False) -> None:
+        self._subgoals = subgoals
         self._arguments = {tool.name: StrictArguments(tool.name, tool.input_schema) for tool in catalog}
         schema = self._schema()
         self.is_strict = is_strict(schema)
         self.schema: Mapping[str, JSON] = schema if self.is_strict else PLAN_SCHEMA
 
     def _schema(self) -> dict[str, JSON]:
-        return _plan(self._arguments, [*_tool_steps(self._arguments, _step_of), _llm_step(_step_of)])
+        later = [_plan_step()] if self._subgoals else []
+        return _plan(self._arguments, [*_tool_steps(self._arguments, _step_of), _llm_step(_step_of), *later])
 
     def restored(self, value: JSON) -> JSON:
         """A plan in this form as a plan in its own; anything else as it is. Nothing is guessed: what does not fit stays
@@ -114,10 +116,15 @@ def _llm_step(step_of: StepOf) -> dict[str, JSON]:
     return step_of({"action": {"type": "string", "enum": ["llm"]}, "instruction": _TEXT, FIELDS: nullable(fields)}, {})
 
 
-def _step_of(does: Mapping[str, JSON], judged: Mapping[str, JSON]) -> dict[str, JSON]:
+def _plan_step() -> dict[str, JSON]:
+    return _step_of({"action": {"type": "string", "enum": ["plan"]}, "instruction": _TEXT}, {}, repeats=False)
+
+
+def _step_of(does: Mapping[str, JSON], judged: Mapping[str, JSON], *, repeats: bool = True) -> dict[str, JSON]:
     """In the order in which a model should think: why before what."""
     names: dict[str, JSON] = {"type": "array", "items": _TEXT}
-    edges = {"depends_on": names, "for_each": nullable(_TEXT), "when": nullable(_TEXT)}
+    each = {"for_each": nullable(_TEXT)} if repeats else {}
+    edges = {"depends_on": names, **each, "when": nullable(_TEXT)}
     return strict_object({"id": _TEXT, "title": _TEXT, "reason": _TEXT, **does, **edges, **judged})
 
 

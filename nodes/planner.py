@@ -52,6 +52,18 @@ class PlannerAnswer:
     prompt_sha256: str
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is told of a sub-goal beside its words: the goals it is a part of, the outermost first; what its references
+    stand for; who reads its result; what the ids of its steps begin with; which form its answer is to have."""
+
+    of: tuple[str, ...]
+    values: Mapping[str, JSON]
+    read_by: Mapping[str, JSON]
+    prefix: str
+    schema: Mapping[str, JSON] | None = None
+
+
 async def draft_plan(
     model: Asks,
     goal: str,
@@ -63,18 +75,20 @@ async def draft_plan(
     failure: Failure | None = None,
     few_shots: Sequence[tuple[str, JSON]] = (),
     budget: int = PROMPT_TOKENS,
+    part: Part | None = None,
+    subgoals: bool = False,
 ) -> PlannerAnswer:
     """Ask for a plan. `catalog` is what this run may use now; a `Path` among the inputs is a file.
 
-    With `finished` steps the draft holds only what is still to be done (see `keeping`). Raises ModelFailed where
+    With `finished` steps the draft holds only what is still to be done (see `keeping`); of a `part` it holds the part
+    alone. Only with `subgoals` may a step of it be planned later. Raises ModelFailed where
     there was no answer; an answer that is no plan comes back as faults. A prompt is as long as
     `budget` allows, in tokens, and shorter where the endpoint finds that too long (`nodes/budget.py`).
     """
     catalog = list(catalog)
-    form = PlanForm(catalog)
-    write = partial(
-        planning_prompt, goal, inputs, catalog, faults=faults, finished=finished, failure=failure, few_shots=few_shots
-    )
+    form = PlanForm(catalog, subgoals=subgoals)
+    told: dict[str, Any] = {"faults": faults, "finished": finished, "failure": failure, "part": part}
+    write = partial(planning_prompt, goal, inputs, catalog, few_shots=few_shots, **told)
     answer = await _asked(model, fitted(lambda cut: write(cut=cut), budget), form)
     return PlannerAnswer(read_answer(answer, form), answer, PLANNER.sha256)
 
@@ -99,12 +113,13 @@ def planning_prompt(
     finished: Sequence[FinishedStep] = (),
     failure: Failure | None = None,
     few_shots: Sequence[tuple[str, JSON]] = (),
+    part: Part | None = None,
     cut: Cut = WHOLE,
 ) -> Rendered:
     """The prompt of a planning call. Results appear in it by their summaries only, and everything quoted. What the cut
     leaves out is named."""
     catalog = list(catalog)
-    sections = ["task"]
+    sections = ["task", *(["part"] if part is not None else [])]
     shots = few_shots if cut.examples else ()
     holes = {
         "schema": quoted(PLAN_SCHEMA),
@@ -112,6 +127,7 @@ def planning_prompt(
         "examples": "\n\n".join(f"For the goal {quoted(asked)}:\n\n{quoted(plan)}" for asked, plan in shots),
         "goal": quoted(goal),
         "inputs": quoted(inputs_shown(inputs)),
+        **_part(part),
     }
     if finished:
         sections.append("finished")
@@ -127,6 +143,18 @@ def planning_prompt(
         sections.append("left_out")
         holes["left_out"] = "; ".join(left_out)
     return PLANNER.render(sections, holes)
+
+
+def _part(part: Part | None) -> dict[str, str]:
+    if part is None:
+        return {}
+    answer = {"schema": dict(part.schema)} if part.schema is not None else {}
+    return {
+        "part_of": quoted(list(part.of)),
+        "values": quoted(dict(part.values)),
+        "read_by": quoted({**answer, "by": dict(part.read_by)}),
+        "prefix": part.prefix,
+    }
 
 
 def _left_out(cut: Cut, few_shots: Sequence[Any], finished: Sequence[FinishedStep]) -> list[str]:

@@ -150,11 +150,13 @@ class Scheduler:
 
     def _start_meanwhile(self) -> None:
         """Between two drives: what changes nothing in the world need not wait for a verdict on something else, unless
-        it is already said that the plan ends or is written anew."""
+        it is already said that the plan ends or is written anew. Where only a sub-goal is being planned nothing waits:
+        that changes no other step."""
         over = any(verdict.verdict in ("finish", "global_replan") for verdict in self.session.fold.queue)
         ends = over or self._stopping or bool(self._broken) or self.session.cancelled
         if self._deciding and not ends:
-            self._start_ready(self._only_reads)
+            waits = self.session.fold.undecided or self.session.fold.queue
+            self._start_ready(self._only_reads if waits else lambda _: True)
 
     def _only_reads(self, unit: str) -> bool:
         run, step = self.session.fold.run(unit), self.session.step(base_id(unit))

@@ -99,8 +99,8 @@ class Session:
 
     @property
     def decision_needed(self) -> bool:
-        """Whether something waits for a verdict, or a verdict for its turn."""
-        return bool(self.fold.undecided or self.fold.queue)
+        """Whether something waits for a verdict, a verdict for its turn, or a sub-goal for its plan."""
+        return bool(self.fold.undecided or self.fold.queue or self.fold.reached)
 
     def unchecked(self, step_id: str) -> bool:
         """Whether the plan is to be asked after this finished step whether it still holds, and was not yet."""

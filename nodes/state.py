@@ -85,9 +85,10 @@ class Verdict(_Frozen):
 
 
 class Planning(_Frozen):
-    """Why a plan is being written: for the goal, to repair one step, or anew; `tries` counts refused drafts."""
+    """Why a plan is being written: for the goal, to repair one step, anew, or for a sub-goal that is reached; `tries`
+    counts refused drafts."""
 
-    purpose: Literal["first", "local", "global"] = "first"
+    purpose: Literal["first", "local", "global", "subgoal"] = "first"
     trigger: str = ""
     step_id: str | None = None
     instruction: str | None = None

@@ -10,6 +10,7 @@ from checkpoints.crash_points import reached
 from nodes.answers import edited_draft
 from nodes.drafts import keep_draft
 from nodes.events import Event
+from nodes.part import given_up, of_the_part
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
 from plans.faults import Fault, errors_among
@@ -36,13 +37,17 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
     if drafted.schema_version != SCHEMA_VERSION:  # by a worker of another version: its author writes it down anew
         return {"drafted": None, "faults": [], "edge": "repatch" if planning.purpose == "local" else "redraft"}
     drafted = _with_kept_steps(session, drafted)
-    faults = [*drafted.faults, *_found(session, drafted.draft, planning)]
+    faults = [*drafted.faults, *of_the_part(session, planning, _found(session, drafted.draft, planning))]
     errors = errors_among(faults)
     if drafted.draft is not None and not errors:
         await _store(session, drafted, drafted.draft, planning, faults)
         return _ready(faults)
     await keep_draft(session, drafted, planning, errors)
-    return {"drafted": None, "faults": faults, **_again(session, drafted, planning, errors)}
+    again = _again(session, drafted, planning, errors)
+    if again["edge"] == "give_up" and planning.purpose == "subgoal":  # a step has failed, not the run
+        await given_up(session, planning, errors)
+        return _ready([])
+    return {"drafted": None, "faults": faults, **again}
 
 
 def _ready(faults: list[Fault]) -> dict[str, Any]:
@@ -90,6 +95,8 @@ def _found(session: Session, draft: PlanDraft | None, planning: Planning) -> lis
 
 def is_answered(session: Session, planning: Planning) -> bool:
     """Whether a revision that is stored answers what this planning is about: then the process died after that."""
+    if planning.purpose == "subgoal":
+        return planning.step_id not in session.fold.reached
     return session.fold.plan is not None and all(verdict.key != planning.trigger for verdict in session.fold.queue)
 
 
@@ -129,16 +136,18 @@ def _no_progress(session: Session, draft: PlanDraft, planning: Planning) -> list
 
 async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning: Planning, faults: list[Fault]) -> None:
     before = session.fold.plan
+    is_part = planning.purpose == "subgoal" and before is not None
     plan = build_plan(
         draft,
         session.engine.registry,
         plan_id=before.plan_id if before else uuid4().hex[:12],
         revision=before.revision + 1 if before else 1,
         source=drafted.source,
-        template=drafted.template,
+        template=before.template if is_part and before else drafted.template,
     )
     if drafted.source in MODEL_SOURCES or drafted.model is not None:  # a template that a model has filled, too
-        plan = guarded(plan, session.engine.registry, before, [step.id for step in session.fold.kept()])
+        kept = [step.id for step in session.fold.kept()]
+        plan = guarded(plan, session.engine.registry, before, kept, widens=is_part)
     versions = session.engine.options.plan_versions
     on = session.fold.contract or versions.of_run(session.head_run_id)
     body = {
@@ -146,7 +155,8 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         "purpose": planning.purpose,
         "parent": before.revision if before else None,
         "answers": [planning.trigger] if planning.trigger else [],
-        "made_from": drafted.made_from.model_dump() if drafted.made_from else None,
+        "made_from": drafted.made_from.model_dump() if drafted.made_from and not is_part else None,
+        **({"subgoal": planning.step_id} if is_part else {}),
         "prompt_sha256": drafted.prompt_sha256,
         "model": drafted.model,
         "mode": drafted.mode,
@@ -164,12 +174,25 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
 
 
-def guarded(plan: Plan, tools: Mapping[str, ToolView], before: Plan | None = None, begun: Collection[str] = ()) -> Plan:
+def guarded(
+    plan: Plan,
+    tools: Mapping[str, ToolView],
+    before: Plan | None = None,
+    begun: Collection[str] = (),
+    *,
+    widens: bool = False,
+) -> Plan:
     """The plan with a person between a model's words and what cannot be undone: its new steps of that kind are of high
     risk, whatever model and tool say. Steps that have begun, and those that the revision before has as they are, stay
-    so."""
+    so. Where results have had a say in the plan (`widens`), so are steps that change the world by any tool that the
+    revision before does not call."""
     known = {step.id: step for step in before.steps} if before else {}
-    for_good = {name for name, tool in tools.items() if tool.effect == "irreversible"}
+    called = {step.tool for step in known.values()}
+    for_good = {
+        name
+        for name, tool in tools.items()
+        if tool.effect == "irreversible" or (widens and tool.effect != "read" and name not in called)
+    }
     steps = tuple(
         step.model_copy(update={"risk": "high"})
         if step.tool in for_good and step.id not in begun and step != known.get(step.id)

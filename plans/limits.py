@@ -13,6 +13,8 @@ class Limits(BaseModel):
     `max_steps` over all revisions of its plan, `max_total_attempts` of all steps together, `max_replans` of both kinds,
     `max_wall_s`, `max_tokens`, `max_cost`, and `max_repeats`: how often the same call may give the same result, over
     revisions of the plan and with nothing new in between.
+
+    `max_subgoal_depth` says how deep steps with `action: plan` may stand in each other's plans; 0: there are none.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,6 +28,7 @@ class Limits(BaseModel):
     max_total_attempts: int | None = Field(default=None, ge=1)
     max_repeats: int = Field(default=3, ge=1, le=1_000)
     max_for_each: int = Field(default=200, ge=1, le=100_000)
+    max_subgoal_depth: int = Field(default=3, ge=0, le=10)
     max_wall_s: float | None = Field(default=None, gt=0)
     max_tokens: int | None = Field(default=None, ge=1)
     max_cost: float | None = Field(default=None, gt=0)

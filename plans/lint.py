@@ -16,6 +16,7 @@ from plans.lint_references import reference_faults
 from plans.lint_schemas import schema_faults
 from plans.lint_scope import Permits, Scope, ToolView
 from plans.lint_structure import cycle_faults, dependency_faults, id_faults, size_faults
+from plans.lint_subgoals import subgoal_faults
 from plans.lint_warnings import warnings
 from plans.plan import Plan, PlanDraft, Source, Step, StepDraft, highest_risk
 from plans.reader import Reading
@@ -29,7 +30,7 @@ MOST = 200
 
 _CHECKS = (
     size_faults, id_faults, action_faults, argument_faults, dependency_faults, reference_faults, condition_faults,
-    cycle_faults, schema_faults, warnings,
+    cycle_faults, schema_faults, subgoal_faults, warnings,
 )  # fmt: skip
 
 

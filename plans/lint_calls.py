@@ -13,13 +13,9 @@ from plans.wording import listed, nearest
 
 
 def action_faults(scope: Scope) -> Iterator[Fault]:
-    """A tool that is not there or may not be used, and an action that cannot be run."""
+    """A tool that is not there or may not be used."""
     for at in scope.placed:
-        step = at[1]
-        if step.action == "plan":
-            message = "a step with action 'plan' cannot be run yet"
-            yield fault("UNSUPPORTED_ACTION", message, at, ("action",), fix="write its steps into this plan")
-        elif step.action == "tool" and not scope.doubts(at, "tool"):
+        if at[1].action == "tool" and not scope.doubts(at, "tool"):
             yield from _tool_faults(scope, at)
 
 

@@ -91,8 +91,9 @@ def _show(result: RunResult) -> None:
         show(f"forked from thread {result.forked.thread_id} at step {result.forked.step_id}", "")
     if result.made_from is not None:
         show(_made_from(result.made_from), "")
+    actions: dict[str, str] = {step.id: step.action for step in result.plan.steps} if result.plan else {}
     rows = [
-        (f"  {step.id}" if "[" in step.id else step.id, step.tool or "llm",
+        (f"  {step.id}" if "[" in step.id else step.id, step.tool or actions.get(step.id.partition("[")[0], ""),
          "in doubt" if step.in_doubt else step.status, str(step.attempts), f"{step.elapsed_s:.2f} s", _remark(step))
         for step in _flat(result.steps)
     ]  # fmt: skip

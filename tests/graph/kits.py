@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from plans.failure import ToolFailure
@@ -12,12 +13,14 @@ ONCE = {"max_attempts": 1}
 
 
 class Shop:
-    """A small world: how often each tool was called, what each call was given, and which calls are to fail."""
+    """A small world: how often each tool was called, what each call was given, and which calls are to fail. `heard` is
+    called with each tool's name."""
 
     def __init__(self) -> None:
         self.calls: Counter[str] = Counter()
         self.given: list[tuple[str, Any]] = []
         self.failing: dict[str, list[ToolFailure]] = {}
+        self.heard: Callable[[str], object] = lambda _: None
         self.kit = Toolkit("shop")
         self.kit.tool(effect="read", retry=ONCE, fallbacks=[{"tool": "cached_price"}])(self._price())
         self.kit.tool(effect="read", retry=ONCE)(self._cached_price())
@@ -32,6 +35,7 @@ class Shop:
         """Note a call, and fail if it is to."""
         self.calls[tool] += 1
         self.given.append((tool, given))
+        self.heard(tool)
         if self.failing.get(tool):
             raise self.failing[tool].pop(0)
 

@@ -122,11 +122,6 @@ def test_a_tool_that_the_role_may_not_use_is_not_permitted() -> None:
     assert [(fault.code, fault.step) for fault in found] == [("NOT_PERMITTED", "s2")]
 
 
-def test_a_sub_goal_is_refused_until_it_can_be_planned() -> None:
-    """`action: plan` is part of the contract and cannot be run yet; that is said before anything runs."""
-    assert codes({"id": "s1", "action": "plan", "tool": None, "instruction": "the rest"}) == ["UNSUPPORTED_ACTION"]
-
-
 @pytest.mark.parametrize(
     ("args", "names"),
     [

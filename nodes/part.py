@@ -1,0 +1,99 @@
+"""A sub-goal on its way to a plan: what its planner is told, and how what that gives becomes a draft of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from nodes.catalog import summary
+from nodes.planner import Part
+from nodes.state import Drafted, Planning
+from plans.failure import Failure
+from plans.faults import Fault
+from plans.plan import Step
+from plans.references import Reference, UnresolvedReference, follow, references_in
+from plans.subgoals import around, joined, parents_in, prefix_of, readers_of
+from plans.values import JSON
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+SHORT = 200
+"""Longest text that a sub-goal's planner sees as it is, in characters; of anything longer it sees the shape."""
+FAILURES = {"MODEL_NOT_CONFIGURED": "MODEL_NOT_CONFIGURED", "MODEL_FAILED": "MODEL_ANSWER_INVALID",
+            "PLAN_REFUSED": "MODEL_REFUSED", "INVALID_INPUT": "INVALID_INPUT"}  # fmt: skip
+"""What a fault that no redraft can mend is as a failure of the step; all others make it PLAN_INVALID."""
+
+
+def depth_left(session: Session, planning: Planning) -> int:
+    """How many levels of sub-goals a plan may have below it."""
+    most = session.head.limits.max_subgoal_depth
+    if planning.purpose != "subgoal":
+        return most
+    outer = list(around(planning.step_id or "", parents_in(session.plan.steps)))
+    return most - len(outer) - 1
+
+
+def question(session: Session, planning: Planning) -> str:
+    """Names the question for a sub-goal's plan by step, attempt and since when the step is what it is: another
+    revision of the rest does not ask it again."""
+    step_id = planning.step_id or ""
+    attempt = session.fold.run(step_id).attempt + 1
+    return f"plan:subgoal:{step_id}:{attempt}:{session.fold.since.get(step_id, 0)}:{planning.tries}"
+
+
+async def told(session: Session, step: Step) -> Part:
+    """What the planner of a sub-goal sees beside its words."""
+    outer = around(step.id, parents_in(session.plan.steps))
+    return Part(
+        of=(session.head.goal, *reversed([each.instruction or "" for each in outer])),
+        values={str(each): await _shown(session, each) for each in references_in(step.instruction)},
+        read_by=dict(readers_of(session.plan.draft, step.id)),
+        prefix=prefix_of(step.id, session.plan.steps),
+        schema=step.output_schema,
+    )
+
+
+async def _shown(session: Session, reference: Reference) -> JSON:
+    """A value that the plan's author has put into the sub-goal: as it is where it is one short word or number, else
+    its shape, as everywhere in planning prompts."""
+    try:
+        known: JSON = session.head.input_values() if reference.name == "inputs" else await session.value(reference.name)
+        value = follow(reference, lambda _: known)
+    except (KeyError, UnresolvedReference):
+        return None
+    is_short = isinstance(value, bool | int | float | None) or (isinstance(value, str) and len(value) <= SHORT)
+    return value if is_short else {"shape": summary(value)}
+
+
+def in_whole(session: Session, planning: Planning, drafted: Drafted) -> Drafted:
+    """The draft of a sub-goal as one of the whole plan, or the faults that keep it out."""
+    if drafted.draft is None:
+        return drafted
+    strict = drafted.source != "template"
+    found, faults = joined(session.plan.draft, planning.step_id or "", drafted.draft, strict=strict)
+    whole = found.draft if found is not None else None
+    return drafted.model_copy(update={"draft": whole, "faults": (*drafted.faults, *faults)})
+
+
+def of_the_part(session: Session, planning: Planning, faults: Iterable[Fault]) -> list[Fault]:
+    """Of what is wrong with the whole, what its new steps have brought: for the rest their author is not to blame."""
+    if planning.purpose != "subgoal":
+        return list(faults)
+    known = {step.id for step in session.plan.steps} - {planning.step_id}
+    return [fault for fault in faults if fault.step not in known or fault.code == "CYCLE"]
+
+
+async def given_up(session: Session, planning: Planning, errors: Sequence[Fault]) -> None:
+    """Nobody can plan this sub-goal: its step has failed, and what depends on it says what becomes of the run."""
+    step_id = planning.step_id or ""
+    code = next((FAILURES[error.code] for error in errors if error.code in FAILURES), "PLAN_INVALID")
+    said = [error.message for error in errors if error.code in FAILURES] or [str(error) for error in errors]
+    failure = Failure(
+        code=code,
+        message=f"the sub-goal of {step_id} could not be planned: {'; '.join(said)}",
+        step_id=step_id,
+        tool="plan",
+        attempt=session.fold.run(step_id).attempt + 1,
+    )
+    await session.record("refusal", step_id, failure.attempt, body={"failure": failure.model_dump()})
