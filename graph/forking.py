@@ -13,6 +13,7 @@ from checkpoints.runs import Inherited
 from graph.given import check_id, limits_from
 from nodes.beginning import new_head
 from nodes.engine import Engine, fork_sha256, run_record
+from nodes.fold_verdicts import promises
 from nodes.ids import new_id
 from nodes.inheritance import artifacts_in, inheritance
 from nodes.state import Forked, InputFile, RunHead
@@ -118,7 +119,11 @@ def _first_rows(head: RunHead, picture: RunFold, inherits: Mapping[str, Any]) ->
     parent = {"run_id": stored["forked"]["run_id"], "revision": picture.plan.revision}
     bodies: list[tuple[str, dict[str, Any]]] = [
         ("run", {"head": stored, "journal_version": JOURNAL_VERSION}),
-        ("plan", {**written, "purpose": "first", "parent": parent, "answers": [], "warnings": []}),
+        (
+            "plan",
+            {**written, "purpose": "first", "parent": parent, "answers": [], "warnings": []}
+            | promises(picture.on_exhausted, critical=picture.critical),
+        ),
         ("inherited", dict(inherits)),
     ]
     rows = [Row(head.run_id, 0, n, kind, None, 0, body) for n, (kind, body) in enumerate(bodies, 1)]

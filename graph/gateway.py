@@ -114,11 +114,15 @@ class Agent:
         await self._record(picture, decisions or {}, by)
         if record.status not in OPEN:
             return await self._driver.go_on(record, on_event)
-        if (decision := default_decision(approve)) is not None:
+        if approve != "ask":
             self.engine.approve[record.run_id] = approve
             # Whether an effect has happened is a question of fact: no rule about approvals answers it.
-            waiting = [each for each, request in picture.asked.items() if request.kind != "unknown_outcome"]
-            await self._record(picture, {each: decision for each in waiting if each not in (decisions or {})}, by)
+            waiting = {
+                each: decision
+                for each, request in picture.asked.items()
+                if request.kind != "unknown_outcome" and (decision := default_decision(approve, request.kind))
+            }
+            await self._record(picture, {each: waiting[each] for each in waiting if each not in (decisions or {})}, by)
         if limits:
             before = picture.head.limits if picture.head else Limits()
             self.engine.limits[record.run_id] = limits_from({**before.model_dump(), **limits})
@@ -263,7 +267,7 @@ class Agent:
             request = asked.get(approval_id)
             if request is None:
                 raise ApprovalConflict(f"nothing waits under the approval id {approval_id!r}; it may have been decided")
-            check_decision(request, decision, self.engine.registry)
+            check_decision(request, decision, self.engine.registry, can_plan=self.engine.planner is not None)
         for approval_id, decision in decisions.items():
             seen = asked[approval_id].args_sha256
             await self.engine.approvals.decide(approval_id, decision, by, args_sha256=seen)

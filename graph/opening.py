@@ -37,6 +37,7 @@ def options_from(settings: Settings) -> EngineOptions:
         durability=settings.durability,
         checks=settings.verifier_model != NO_VERIFIER,
         plan_versions=replace(PLAN_VERSIONS, canary=settings.plan_canary),
+        on_unplannable=settings.on_unplannable,
     )
 
 

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from graph.result import PlanPreview
 from nodes.given import rejected
+from nodes.ladder import NOT_WORTH_ASKING_AGAIN
 from nodes.offered import examples, prompt_inputs
 from nodes.plan import NO_PLANNER
 from nodes.planner import draft_plan
 from nodes.state import RunHead
 from nodes.template_choice import from_template, why_aside
-from nodes.validate import NOT_WORTH_ASKING_AGAIN, guarded
+from nodes.validate import guarded
 from plans.errors import InvalidInput, ModelNotConfigured
 from plans.faults import Fault, errors_among
 from plans.lint import build_plan, lint

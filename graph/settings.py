@@ -49,7 +49,8 @@ class Settings(BaseModel):
     `toolkits` are `module:attr` references, comma-separated in the environment. `connections` maps the name of an
     outside system to its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `lease_s` is how long a worker that cannot be
     reached keeps its runs. `durability` says when LangGraph's checkpoints are saved: "exit" where a drive ends, "async"
-    or "sync" also between nodes, for those who look into a thread's history. `input_root` is where clients of a server
+    or "sync" also between nodes, for those who look into a thread's history. `on_unplannable` says whether a person is
+    asked when no plan can be made, or the run ends with the reason at once. `input_root` is where clients of a server
     may name files. `plan_canary` is the share of runs, in per cent, that a worker begins on a new version of the plan
     contract while workers of the version before still run (`plans/versions.py`). `http_hosts` are those that the tool
     `http` may read from, `http_private_hosts` those whose addresses need not be public (name=address), for it and for
@@ -75,6 +76,7 @@ class Settings(BaseModel):
     lease_s: float = Field(default=30.0, ge=1, le=600)
     durability: Durability = "exit"
     plan_canary: float = Field(default=100.0, ge=0, le=100, allow_inf_nan=False)
+    on_unplannable: Literal["ask", "refuse"] = "ask"
     model: str | None = None
     small_model: str | None = None
     verifier_model: str | None = None

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from nodes.admit import call_name
 from nodes.events import Event
 from nodes.recording import announce, outcome_body
+from nodes.replies import check_plan, verdict_of
 from nodes.step_run import base_id
 from plans.decisions import DECISION, ApprovalRequest, Approve, Decision, Edit, Reject, RequestKind, Respond
 from plans.errors import ApprovalConflict
@@ -27,10 +28,15 @@ ALLOWED: Mapping[RequestKind, tuple[str, ...]] = {
     "risk": ("approve", "edit", "reject"),
     "unknown_outcome": ("approve", "reject", "respond"),
     "review": ("approve", "reject"),
-    "question": ("respond", "reject"),
+    "question": ("respond", "edit", "reject"),
+    "ticket": ("approve", "respond", "reject"),
 }
 """What may be answered to each kind of request. Of an unknown outcome: approve = it has not happened, run it;
-respond = it has happened, with this result; reject = leave it and skip the step."""
+respond = it has happened, with this result; reject = leave it and skip the step. Of a question about the plan:
+respond = plan anew with these words, edit = this plan, reject = end. Of a ticket: approve = try once more, respond and
+reject as before."""
+ABOUT_THE_RUN = frozenset({"question", "ticket"})
+"""Kinds of request whose answer is a verdict, and whose rejection ends the run."""
 
 TOO_LATE = Reject(message="nobody answered in time")
 """What an approval that has expired comes to."""
@@ -38,14 +44,21 @@ NOBODY_ASKED = Reject(message="this run asks nobody (--approve none)")
 """What is decided without a person in a run that was told to ask none."""
 
 
-def check_decision(request: ApprovalRequest, decision: Decision, registry: Registry) -> None:
-    """Raise ApprovalConflict if this cannot be the answer to this request, saying what can."""
+def check_decision(request: ApprovalRequest, decision: Decision, registry: Registry, *, can_plan: bool = True) -> None:
+    """Raise ApprovalConflict if this cannot be the answer to this request, saying what can. `can_plan` is whether there
+    is a model that can do something with an instruction."""
     allowed = ALLOWED[request.kind]
     if decision.type not in allowed:
         raise ApprovalConflict(
             f"{decision.type!r} is no answer to {request.tool} of step {request.step_id}; allowed: {', '.join(allowed)}"
         )
+    if request.kind in ABOUT_THE_RUN and isinstance(decision, Respond) and not (can_plan and decision.message.strip()):
+        lacks = "the instruction is empty" if can_plan else "an instruction needs a model; set SURESTEP_MODEL"
+        raise ApprovalConflict(f"{lacks}. Else: {', '.join(word for word in allowed if word != 'respond')}")
     if not isinstance(decision, Edit):
+        return
+    if request.kind == "question":
+        check_plan(request, decision.args, registry)
         return
     if base_id(request.step_id) != request.step_id:
         raise ApprovalConflict(f"{request.step_id} is one element of a for_each: approve or reject it")
@@ -105,14 +118,25 @@ async def apply_decision(session: Session, request: ApprovalRequest, decision: D
     carried = None
     if request.kind == "unknown_outcome":  # in the same row: a decision that settles nothing would leave it in doubt
         body["settlement"], carried = await _settlement(session, unit, decision, by)
+    if request.kind in ABOUT_THE_RUN:
+        body |= _about_the_run(session, request, decision)
     if request.approval_id not in session.fold.asked:
         return
     await session.record("decision", unit, request.attempt, body=body, artifact=carried)
-    if isinstance(decision, Reject) and request.kind != "unknown_outcome":
+    if isinstance(decision, Reject) and request.kind not in ("unknown_outcome", *ABOUT_THE_RUN):
         await _reject(session, request, decision)
-    announce(session, unit, session.step(base_id(unit)))
-    session.scheduling().unpark(unit)
+    if request.kind != "question":
+        announce(session, unit, session.step(base_id(unit)))
+        session.scheduling().unpark(unit)
     session.emit(Event(kind="approval", step_id=unit, tool=request.tool, status=decision.type, message=by))
+
+
+def _about_the_run(session: Session, request: ApprovalRequest, decision: Decision) -> dict[str, Any]:
+    """What the row says of an answer about the plan or a ticket: the verdict it comes to, in the same row, for one
+    without the other would leave the run with nothing to go on by."""
+    verdict = verdict_of(session, request, decision)
+    body: dict[str, Any] = {"verdict": verdict.model_dump(), "instruction": request.approval_id} if verdict else {}
+    return body | ({"about": request.args} if isinstance(decision, Edit) else {})
 
 
 async def _settlement(session: Session, unit: str, decision: Decision, by: str) -> tuple[dict[str, Any], Any]:
@@ -165,8 +189,11 @@ def _literal(value: JSON) -> JSON:
     return [_literal(item) for item in value] if isinstance(value, list) else value
 
 
-def default_decision(mode: str) -> Decision | None:
-    """What is decided without asking, when the run was started with `--approve all` or `none`."""
-    if mode == "all":
-        return Approve()
-    return NOBODY_ASKED if mode == "none" else None
+def default_decision(mode: str, kind: RequestKind) -> Decision | None:
+    """What is decided without asking, when the run was started with `--approve all` or `none`: of a question that is
+    not whether something may be done, that nobody answers it."""
+    if mode == "ask":
+        return None
+    if kind in ABOUT_THE_RUN:
+        return Reject(message=f"this run asks nobody (--approve {mode})")
+    return Approve() if mode == "all" else NOBODY_ASKED

@@ -55,7 +55,7 @@ async def approve(state: AgentState, session: Session, answer: Any) -> dict[str,
         if decision is not None:
             await _store(session, request, decision)
     taken = await take_decisions(session)
-    if session.fold.edits:
+    if session.fold.is_edited:
         return {"edge": "edited", "status": "running"}
     rejected = any(isinstance(decision, Reject) for _, decision in taken)
     return {"edge": "rejected" if rejected else "approved", "status": "running"}
@@ -63,7 +63,8 @@ async def approve(state: AgentState, session: Session, answer: Any) -> dict[str,
 
 async def _store(session: Session, request: ApprovalRequest, decision: Decision) -> None:
     try:
-        check_decision(request, decision, session.engine.registry)
+        engine = session.engine
+        check_decision(request, decision, engine.registry, can_plan=engine.planner is not None)
         await session.engine.approvals.decide(request.approval_id, decision, "graph", args_sha256=request.args_sha256)
     except ApprovalConflict as conflict:
         session.emit(Event(kind="notice", step_id=request.step_id, message=str(conflict)))

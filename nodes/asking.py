@@ -25,21 +25,27 @@ async def ask_person(session: Session, unit: str, asked: Ask) -> None:
     tool = session.fold.run(unit).tool or session.step(base_id(unit)).tool or session.step(base_id(unit)).action
     request = await record_request(session, unit, "risk", tool, asked.args, asked.risk, asked.reason)
     session.scheduling().park(unit)
-    if decision := default_decision(session.approve):
+    if decision := default_decision(session.approve, "risk"):
         with suppress(ApprovalConflict):  # somebody has decided before this run was told to ask nobody
             await session.engine.approvals.decide(request.approval_id, decision, f"--approve {session.approve}")
         await take_decisions(session)
 
 
 def approval_id(session: Session, unit: str, kind: RequestKind, tool: str, args: Mapping[str, JSON]) -> str:
-    """Bound to run, step, tool and arguments, and for an unknown outcome to the attempt: asking again is the same
+    """Bound to run, step, tool and arguments, and for an outcome to its attempt: asking again is the same
     question, until it has been answered. A question that arises again after its answer is a new one."""
-    attempt = session.fold.run(unit).attempt if kind == "unknown_outcome" else 0
+    attempt = _attempt(session, unit) if kind in ("unknown_outcome", "ticket") else 0
     question = [session.head_run_id, unit, kind, tool, dict(args), attempt]
     times = 0
     while (found := sha256_of([*question, times])[:24]) in session.fold.answered:
         times += 1
     return found
+
+
+def _attempt(session: Session, unit: str) -> int:
+    """The attempt that a question is about; what is asked about the plan is about none."""
+    run = session.fold.steps.get(unit)
+    return run.attempt if run is not None else 0
 
 
 async def record_request(
@@ -50,7 +56,7 @@ async def record_request(
     Nobody is shown what rests on results that are not accepted yet.
     """
     await session.flush()
-    attempt = session.fold.run(unit).attempt
+    attempt = _attempt(session, unit)
     asked = approval_id(session, unit, kind, tool, args)
     await _withdraw_others(session, unit, asked)
     request = ApprovalRequest(

@@ -18,11 +18,11 @@ async def dispatch(state: AgentState, session: Session) -> dict[str, Any]:
     while True:
         if session.fold.asked:
             await take_decisions(session)
-        if session.fold.edits:  # decided while other steps ran, or before the process died
+        if session.fold.is_edited:  # decided while other steps ran, or before the process died
             await revise(session)
         if session.cancelled:
             return {"edge": "finish"}
-        if session.decision_needed or not session.scheduling().idle:
+        if session.decision_needed or (session.fold.plan is not None and not session.scheduling().idle):
             await session.stands("running")
             return {"edge": "run", "status": "running"}
         if not session.fold.asked:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from weakref import WeakValueDictionary
 
 from checkpoints.approvals import Approvals
@@ -64,6 +65,7 @@ class EngineOptions:
     prepare_threshold: int | None = 5
     lease_s: float = LEASE_S
     durability: Durability = "exit"
+    on_unplannable: Literal["ask", "refuse"] = "ask"
     connections: Mapping[str, str] = field(default_factory=dict)
     checks: bool = True
     plan_versions: PlanVersions = PLAN_VERSIONS

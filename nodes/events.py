@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-EventKind = Literal["plan", "step", "progress", "approval", "notice"]
+EventKind = Literal["plan", "step", "progress", "approval", "ticket", "notice"]
 
 
 class Event(BaseModel):
     """One thing that happened. `elapsed_s` in seconds, `fraction` between 0 and 1, `plan` the stored plan as JSON,
-    `answered_by` the tool that answered where it is the promoted candidate of `tool`."""
+    `answered_by` the tool that answered where it is the promoted candidate of `tool`; a ticket's `status` is its id."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

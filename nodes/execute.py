@@ -12,5 +12,6 @@ if TYPE_CHECKING:
 
 async def execute(state: AgentState, session: Session) -> dict[str, Any]:
     """What is still in flight when this returns belongs to the run; nothing is awaited that no decision needs."""
-    await session.scheduling().drive()
+    if session.fold.plan is not None:  # else a person has said what becomes of a goal that had none
+        await session.scheduling().drive()
     return {}

@@ -18,7 +18,6 @@ from nodes.step_run import base_id
 from nodes.stopping import account, higher_limits, open_hits
 from nodes.template_record import served
 from plans.failure import Failure
-from plans.faults import errors_among
 from plans.references import UnresolvedReference, as_text, lines_of, references_in, resolve
 from plans.tolerance import gone_on_without
 from plans.values import JSON
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 ANSWER_CHARACTERS = 4_000
 """Longest answer made from a bare result; a report says more in its file."""
-FAULT_CODES = ("MODEL_NOT_CONFIGURED", "MODEL_FAILED", "INVALID_INPUT")
 
 
 async def finish(state: AgentState, session: Session) -> dict[str, Any]:
@@ -39,7 +37,7 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
         await session.scheduling().stop()
     elif session.scheduler is not None:
         await session.scheduler.settle()
-    failures = _failures(state, session)
+    failures = _failures(session)
     status = _status(session, failures)
     values = await _values(session)
     planned = await _planned_answer(session) if status == "done" else None
@@ -74,25 +72,19 @@ async def _ended(state: AgentState, session: Session, body: Mapping[str, Any]) -
     return update
 
 
-def _failures(state: AgentState, session: Session) -> list[Failure]:
-    """What failed for good, planning first. A failure that a retry, fallback or replan has mended is none."""
-    found = [run.failure for run in session.fold.steps.values() if run.failure and run.status in ("failed", "running")]
-    found += [
+def _failures(session: Session) -> list[Failure]:
+    """What failed for good, the plan first. A failure that a retry, fallback or replan has mended is none."""
+    found = [
         Failure(code=verdict.code, message=verdict.reason)
         for verdict in session.fold.queue
         if verdict.verdict == "finish" and not verdict.step_id
     ]
+    found += [run.failure for run in session.fold.steps.values() if run.failure and run.status in ("failed", "running")]
     if session.cancelled:
         return [*found, *_in_doubt(session)]
     told = {failure.code for failure in found}
-    found += [Failure(code=hit.code, message=hit.message) for hit in open_hits(session.fold) if hit.code not in told]
-    if state.get("edge") != "give_up" or session.fold.hits:
-        return found
-    errors = errors_among(state.get("faults") or [])
-    code = next((error.code for error in errors if error.code in FAULT_CODES), "PLAN_INVALID")
-    code = {"MODEL_FAILED": "MODEL_ANSWER_INVALID"}.get(code, code)
-    message = errors[0].message if code != "PLAN_INVALID" else "; ".join(str(error) for error in errors)
-    return [Failure(code=code, message=message), *found]
+    hits = [hit for hit in open_hits(session.fold) if hit.code not in told]
+    return [*found, *(Failure(code=hit.code, message=hit.message) for hit in hits)]
 
 
 def _place(head: RunHead, report: str) -> str:

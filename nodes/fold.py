@@ -18,7 +18,7 @@ from plans.caps import Hit
 from plans.decisions import ApprovalRequest
 from plans.limits import Usage
 from plans.moves import SETTLED, Status
-from plans.plan import Plan, Source, Step
+from plans.plan import Plan, PlanDraft, Source, Step
 from plans.versions import PLAN_VERSIONS, Form, PlanVersions
 
 if TYPE_CHECKING:
@@ -34,17 +34,18 @@ class RunFold:
     `queue` holds verdicts whose turn has not come; `undecided` step runs whose failure has no verdict; `since`, by
     step, the revision in which it came to be what it is; `reserved`, by question, what a model that has not answered
     may have cost; `answered` the ids of approvals whose decision was taken; `edits`, by step, calls that a person has
-    changed and that no revision has yet; `effects`, by the effect's name, the step runs that have it, or may have it,
-    to their name; `late`, by step run, what came back after it had been given up; `had` names steps of a fork that its
-    parent has run, and whose effect would be another one now; `drafts` what became of every draft of a plan, by its
-    name, in their order (`nodes/drafts.py`); `authors`, by step, the source of the revision that has made it what it
-    is; `looked_at` the steps about whose results the plan was asked whether it still holds, `unsure`, by step, why a
-    model could not say so, `premises_broken` how often it did not hold after a step; `contract` is the version of the
-    plan contract that the run is on, `form` how its plan was stored, `fallbacks` how often a worker has read it in an
-    older version, `versions` those that are known here; `version` that of the journal's rows from here on; `archived`
-    where the rows came from, if that was the archive. `hits`, by name, are limits that have stopped the run.
-    `planned_anew` are the codes for which a step or the plan was planned anew, `made_from` is the template that the
-    plan was made of at first.
+    changed and that no revision has yet, `rewritten` the same of a whole plan; `effects`, by the effect's name, the
+    step runs that have it, or may have it, to their name; `on_exhausted` and `critical` what the run's template says of
+    when nothing mends it, `simplified` that the first was turned to; `late`, by step run, what came back after it had
+    been given up; `had` names steps of a fork that its parent has run, and whose effect would be another one now;
+    `drafts` what became of every draft of a plan, by its name, in their order (`nodes/drafts.py`); `authors`, by step,
+    the source of the revision that has made it what it is; `looked_at` the steps about whose results the plan was asked
+    whether it still holds, `unsure`, by step, why a model could not say so, `premises_broken` how often it did not hold
+    after a step; `contract` is the version of the plan contract that the run is on, `form` how its plan was stored,
+    `fallbacks` how often a worker has read it in an older version, `versions` those that are known here; `version` that
+    of the journal's rows from here on; `archived` where the rows came from, if that was the archive. `hits`, by name,
+    are limits that have stopped the run. `planned_anew` are the codes for which a step or the plan was planned anew,
+    `made_from` is the template that the plan was made of at first.
     `reached`, by step, are sub-goals that wait for their plan, each in its words.
     """
 
@@ -67,6 +68,10 @@ class RunFold:
     rejected: set[str] = field(default_factory=set)
     asked: dict[str, ApprovalRequest] = field(default_factory=dict)
     edits: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rewritten: dict[str, Any] | None = None
+    on_exhausted: PlanDraft | None = None
+    critical: bool = False
+    simplified: bool = False
     effects: dict[str, tuple[str, ...]] = field(default_factory=dict)
     local_replans: Counter[str] = field(default_factory=Counter)
     global_replans: int = 0
@@ -109,6 +114,16 @@ class RunFold:
         """Steps that a new revision must keep byte for byte: settled, running or in doubt."""
         steps = self.plan.steps if self.plan else ()
         return [step for step in steps if self.status(step.id) in SETTLED or self.status(step.id) == "running"]
+
+    @property
+    def question(self) -> ApprovalRequest | None:
+        """What a person is asked about the plan as a whole, if anything."""
+        return next((asked for asked in self.asked.values() if asked.kind == "question"), None)
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether a person has written what no revision has yet."""
+        return bool(self.edits or self.rewritten)
 
     def counts(self) -> dict[str, int]:
         """How many steps of the current plan have each status."""

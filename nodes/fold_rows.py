@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 from checkpoints.runs import OPEN
 from nodes.fold_drafts import draft, older_form, revision
 from nodes.fold_settling import effect_after_failure, late, settled
 from nodes.fold_spending import limit, model, reopened, reservation, wall
+from nodes.fold_verdicts import answer_verdicts, decision, edit_dropped, promised, verdict
 from nodes.inheritance import inherited
-from nodes.state import InputFile, Verdict
+from nodes.state import InputFile
 from nodes.step_run import Check, StandIn, StepRun, base_id
 from nodes.versions import journal_version, read_head
 from plans.decisions import ApprovalRequest
@@ -40,7 +41,7 @@ def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
         files = {name: InputFile.model_validate(file) for name, file in body["files"].items()}
         self.head = self.head.model_copy(update={"files": {**self.head.files, **files}})
     if body.get("verdict"):
-        _verdict(self, "", 0, body)
+        verdict(self, "", 0, body)
 
 
 def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
@@ -63,9 +64,11 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     for step_id in changed:
         self.expansions.pop(step_id, None)
         self.reached.pop(step_id, None)
-    self.asked = {i: asked for i, asked in self.asked.items() if base_id(asked.step_id) not in changed}
+    self.asked = {i: asked for i, asked in self.asked.items() if not outdated(asked, changed)}
     self.edits = {unit: args for unit, args in self.edits.items() if base_id(unit) not in changed}
-    _answer_verdicts(self, changed, body)
+    self.rewritten = None
+    promised(self, body)
+    answer_verdicts(self, changed, body)
 
 
 def _forget_checks(self: RunFold, changed: set[str]) -> None:
@@ -74,15 +77,10 @@ def _forget_checks(self: RunFold, changed: set[str]) -> None:
         self.unsure.pop(step_id, None)
 
 
-def _answer_verdicts(self: RunFold, changed: set[str], body: Body) -> None:
-    """A revision answers the verdict that asked for it, and those about steps that are gone or new. One planned anew
-    answers every wish to plan anew; where none was waiting, a mend of one step has become one, and counts."""
-    answered = set(body.get("answers", ()))
-    if body["purpose"] == "global":
-        if all(verdict.verdict != "global_replan" for verdict in self.queue):
-            _count_global(self)
-        answered |= {verdict.key for verdict in self.queue if verdict.verdict == "global_replan"}
-    self.queue = [v for v in self.queue if v.key not in answered and base_id(v.step_id) not in changed]
+def outdated(asked: ApprovalRequest, changed: Container[str]) -> bool:
+    """Whether a question does not arise any more once a revision has these steps changed or gone: what was asked about
+    the plan is answered by any."""
+    return asked.kind == "question" or base_id(asked.step_id) in changed
 
 
 def _intent(self: RunFold, unit: str, attempt: int, body: Body) -> None:
@@ -146,32 +144,6 @@ def _skip(self: RunFold, unit: str, _: int, body: Body) -> None:
     run.moved("skipped")
 
 
-def _verdict(self: RunFold, unit: str, _: int, body: Body) -> None:
-    verdict = Verdict.model_validate(body["verdict"])
-    _count_replans(self, verdict)
-    if verdict.verdict in ("local_replan", "global_replan"):
-        failure = self.run(unit).failure if verdict.step_id else None
-        self.planned_anew.append((failure and failure.cause) or verdict.code)
-    if not verdict.step_id:  # about the run as a whole: an instruction, or inputs that have changed
-        if verdict.code == "NEW_INSTRUCTION":
-            self.instructions[body["instruction"]] = verdict.reason
-        self.queue.append(verdict)
-        return
-    run = self.run(unit)
-    run.verdict = verdict
-    self.undecided.pop(unit, None)
-    if verdict.verdict == "retry":
-        run.not_before = verdict.not_before
-        if run.status == "running":
-            run.resend = True
-        else:
-            run.moved("pending")
-    elif verdict.verdict in ("next", "finish"):
-        run.exhausted = True
-    if verdict.verdict not in ("next", "retry", "ask"):
-        self.queue.append(verdict)
-
-
 def _check(self: RunFold, step_id: str, _: int, body: Body) -> None:
     """The plan was asked whether it still holds. That it does not is a verdict about the run as a whole, in one row
     with it; before an effect it is a refusal of its own."""
@@ -181,20 +153,7 @@ def _check(self: RunFold, step_id: str, _: int, body: Body) -> None:
         self.unsure[step_id] = check.reason
     if body.get("verdict"):
         self.premises_broken += 1
-        _verdict(self, "", 0, body)
-
-
-def _count_replans(self: RunFold, verdict: Verdict) -> None:
-    if verdict.verdict == "local_replan":
-        self.local_replans[base_id(verdict.step_id)] += 1
-        self.usage = self.usage.plus(local_replans=1)
-    if verdict.verdict == "global_replan" and all(queued.verdict != "global_replan" for queued in self.queue):
-        _count_global(self)
-
-
-def _count_global(self: RunFold) -> None:
-    self.global_replans += 1
-    self.usage = self.usage.plus(global_replans=1)
+        verdict(self, "", 0, body)
 
 
 def _fallback(self: RunFold, unit: str, attempt: int, body: Body) -> None:
@@ -213,24 +172,6 @@ def _expansion(self: RunFold, step_id: str, _: int, body: Body) -> None:
     run = self.run(step_id)
     run.degraded = body.get("degraded")
     run.moved("running")
-
-
-def _decision(self: RunFold, unit: str, attempt: int, body: Body) -> None:
-    if body["kind"] == "risk":
-        self.decisions[body["action"]] = dict(body)
-    self.asked.pop(body["approval_id"], None)
-    self.answered.add(body["approval_id"])
-    decision = body["decision"]
-    if decision["type"] == "reject" and body["kind"] == "risk":
-        self.rejected.add(body["call"])
-    if decision["type"] == "edit":
-        self.edits[unit] = {"tool": body["tool"], "args": decision["args"]}
-    if settlement := body.get("settlement"):
-        settled(self, unit, attempt, settlement)
-
-
-def _edit_dropped(self: RunFold, unit: str, _: int, __: Body) -> None:
-    self.edits.pop(unit, None)
 
 
 def _asked(self: RunFold, _: str, __: int, body: Body) -> None:
@@ -266,7 +207,7 @@ APPLY: dict[str, Apply] = {
     "refusal": _refusal,
     "reached": _reached,
     "skip": _skip,
-    "verdict": _verdict,
+    "verdict": verdict,
     "check": _check,
     "fallback": _fallback,
     "expansion": _expansion,
@@ -274,8 +215,8 @@ APPLY: dict[str, Apply] = {
     "model": model,
     "asked": _asked,
     "withdrawn": _withdrawn,
-    "decision": _decision,
-    "edit_dropped": _edit_dropped,
+    "decision": decision,
+    "edit_dropped": edit_dropped,
     "elapsed": wall,
     "paused": wall,
     "finish": _finish,

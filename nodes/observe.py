@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 from nodes.asking import record_request
 from nodes.events import Event
 from nodes.inbox import instruction_id, new_instruction, taken
-from nodes.inheritance import is_inherited
+from nodes.ladder import planning_for
+from nodes.means import standing_of
+from nodes.questions import open_ticket
 from nodes.state import AgentState, Planning, Verdict
-from nodes.step_run import base_id
-from nodes.verdicts import Standing, decide, most_severe
-from plans.failure import Failure
-from plans.moves import SETTLED
-from plans.tolerance import can_do_without
-from tools.fallbacks import labelled
+from nodes.verdicts import decide, most_severe
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -34,13 +31,9 @@ async def observe(state: AgentState, session: Session) -> dict[str, Any]:
         retried = any(verdict.verdict == "retry" for verdict in decided)
         return {**update, **({"edge": "retry"} if retried else _subgoal(session))}
     if top.verdict in ("local_replan", "global_replan"):
-        update["planning"] = Planning(
-            purpose="local" if top.verdict == "local_replan" else "global",
-            trigger=top.key,
-            step_id=top.step_id or None,
-            instruction=top.reason if top.code == "NEW_INSTRUCTION" else None,
-        )
-        update["faults"] = []
+        update["planning"] = planning_for(top)
+        if session.fold.plan is not None:  # else they are those of the drafts that an instruction is to better
+            update["faults"] = []
     return {**update, "edge": top.verdict}
 
 
@@ -81,8 +74,10 @@ async def _decided(session: Session, unit: str) -> Verdict:
     run = session.fold.run(unit)
     if run.failure is None:
         raise AssertionError(f"{unit} is undecided and has no failure")
-    verdict = decide(run.failure, _standing(session, unit, run.failure), now=session.clock.wall())
-    if verdict.verdict == "ask":  # asked first: a verdict without its question would wait for nobody
+    verdict = decide(run.failure, standing_of(session, unit, run.failure), now=session.clock.wall())
+    if verdict.verdict == "ask" and run.failure.class_ != "unknown":
+        await open_ticket(session, unit, run.failure)
+    elif verdict.verdict == "ask":  # asked first: a verdict without its question would wait for nobody
         intent = run.in_doubt or {}
         args, tool = intent.get("args", {}), intent.get("tool", "")
         await record_request(session, unit, "unknown_outcome", tool, args, "high", run.failure.message)
@@ -99,47 +94,3 @@ def _say_the_wait(session: Session, verdict: Verdict) -> None:
     if wait_s >= LONG_WAIT_S:
         message = f"{verdict.step_id} is tried again in {wait_s:.0f} s: {verdict.reason}"
         session.emit(Event(kind="notice", step_id=verdict.step_id, message=message))
-
-
-def _standing(session: Session, unit: str, failure: Failure) -> Standing:
-    step_id = base_id(unit)
-    step = session.step(step_id)
-    run = session.fold.run(unit)
-    limits = session.head.limits
-    tool = session.engine.registry.get(run.tool or step.tool or "")
-    # Children have had their tries and alternatives: what they came to is not changed by asking their parent again.
-    once = step_id in session.fold.expansions and unit == step_id
-    ended = run.stand_in is not None and run.stand_in.kind == "code"
-    single = once or ended or (tool is not None and tool.spec.critical)
-    return Standing(
-        tries=run.tries,
-        max_attempts=1 if single else limits.max_attempts,
-        resendable=tool is not None and tool.effect in ("idempotent", "transactional") and not is_inherited(run),
-        alternative=None if once or ended else next_alternative(session, unit, failure),
-        can_replan=session.engine.planner is not None,
-        local_replans_left=limits.max_local_replans - session.fold.local_replans[step_id],
-        global_replans_left=limits.max_global_replans - session.fold.global_replans,
-        is_child=unit != step_id,
-        tolerated=unit != step_id or _tolerated(session, step_id),
-        stands_in=bool(run.tried),
-    )
-
-
-def next_alternative(session: Session, unit: str, failure: Failure) -> str | None:
-    """The name of the next fallback that was not tried yet, in their order; where the code asks for what is kept, that
-    comes first. None once an effect may have happened, whatever was found out about it since."""
-    run = session.fold.run(unit)
-    tool = session.engine.registry.get(session.step(base_id(unit)).tool or "")
-    if tool is None or run.in_doubt is not None or run.acted:
-        return None
-    known = session.engine.registry
-    declared = labelled(tool.spec.fallbacks)
-    left = [name for name, each in declared.items() if name not in run.tried and (not each.tool or each.tool in known)]
-    if failure.suggested_action == "use_cache_fallback":
-        left.sort(key=lambda name: declared[name].kind != "cached")
-    return next(iter(left), None)
-
-
-def _tolerated(session: Session, step_id: str) -> bool:
-    """Whether the run can go on without this step: everything that depends on it says so, or nothing does."""
-    return can_do_without(session.plan.steps, step_id, lambda name: session.fold.status(name) in SETTLED)

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from nodes.events import Event
 from nodes.journaled_model import JournaledModel
+from nodes.ladder import is_answered, is_refused, wanted
 from nodes.model_errors import ModelFailed
 from nodes.offered import examples, finished_steps, offered_tools, prompt_inputs
 from nodes.part import depth_left, in_whole, question, told
 from nodes.planner import PLANNER, draft_plan, keeping
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
-from nodes.template_choice import drafted_from, from_template, is_aside
+from nodes.template_choice import drafted_from, from_template, in_use, is_aside
+from nodes.template_near import near
 from nodes.templates import Template
-from nodes.validate import is_answered, stored_draft
+from nodes.validate import stored_draft
 from plans.errors import ModelNotConfigured, UsageError
 from plans.failure import Failure
 from plans.faults import Fault
@@ -34,15 +36,20 @@ async def plan(state: AgentState, session: Session) -> dict[str, Any]:
     """A draft for `validate`, or none for a run that is to end. Entered again for a known run it gives the plan that is
     recorded, and resets nothing."""
     drafted: Drafted | None
-    planning = state.get("planning") or Planning()
-    if session.cancelled:
+    planning = wanted(session, state.get("planning") or Planning())
+    if session.cancelled or (session.fold.plan is None and is_refused(session)):
         drafted = None
     elif is_answered(session, planning):
-        drafted = stored_draft(session)
+        drafted = stored_draft(session) if session.fold.plan is not None else None
+    elif planning.purpose == "degraded":
+        drafted = _simpler(session)
     elif planning.purpose == "subgoal":
         drafted = await _part(session, planning, state.get("faults") or [])
     elif planning.purpose == "global":
-        drafted = await _from_model(session, planning, "global_replan", state.get("faults") or [])
+        source: Source = "global_replan" if session.fold.plan is not None else "model"
+        drafted = await _from_model(session, planning, source, state.get("faults") or [])
+    elif planning.by_template:
+        drafted = await less_strictly(session)
     else:
         drafted = await _first(session, planning, state.get("faults") or [])
     return {"drafted": drafted, "planning": planning, "status": "running"}
@@ -78,6 +85,24 @@ async def _part(session: Session, planning: Planning, faults: list[Fault]) -> Dr
             return Drafted(source="template", faults=(Fault(code="INVALID_INPUT", message=str(error)),))
     drafted = drafted_from(chosen) if chosen else await _from_model(session, planning, "model", faults)
     return in_whole(session, planning, drafted)
+
+
+async def less_strictly(session: Session) -> Drafted | None:
+    """The draft of a template that fits the goal less strictly than a match does, where no model could plan it."""
+    head, engine = session.head, session.engine
+    found = near(head.goal, prompt_inputs(head), await in_use(engine), tools=engine.registry)
+    return drafted_from(found) if found is not None else None
+
+
+def _simpler(session: Session) -> Drafted:
+    """What the run's template says to do when nothing mends its plan, around what is finished."""
+    simpler = session.fold.on_exhausted
+    if simpler is None:
+        raise AssertionError("a simplified plan was decided on, and the run's template has none")
+    kept = session.fold.kept()
+    ids = {step.id for step in kept}
+    steps = (*kept, *(step for step in simpler.steps if step.id not in ids))
+    return Drafted(draft=simpler.model_copy(update={"steps": steps}), source="degraded", template=session.plan.template)
 
 
 async def _from_model(session: Session, planning: Planning, source: Source, faults: list[Fault]) -> Drafted:

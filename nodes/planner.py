@@ -179,9 +179,17 @@ def read_answer(answer: ModelAnswer, form: PlanForm) -> Reading:
 
 
 def keeping(finished: Iterable[StepDraft], draft: PlanDraft) -> PlanDraft:
-    """The draft with the finished steps in front, each byte for byte; one that the model merely repeated is dropped."""
-    kept = tuple(finished)
-    return draft.model_copy(update={"steps": (*kept, *(step for step in draft.steps if step not in kept))})
+    """The draft with the finished steps in front, each byte for byte; one that was merely repeated is dropped."""
+    kept = {step.id: step for step in finished}
+    new = (step for step in draft.steps if step.id not in kept or not _repeats(step, kept[step.id]))
+    return draft.model_copy(update={"steps": (*kept.values(), *new)})
+
+
+def _repeats(step: StepDraft, stored: StepDraft) -> bool:
+    """Whether a step is a stored one over again, as an author writes it: without what validation has added."""
+    risk = step.risk or stored.risk
+    after = stored.depends_on if set(step.depends_on) <= set(stored.depends_on) else step.depends_on
+    return step.model_copy(update={"risk": risk, "depends_on": after}).model_dump() == stored.model_dump()
 
 
 def _history(finished: Sequence[FinishedStep], newest: int) -> list[JSON]:

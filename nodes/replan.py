@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nodes.journaled_model import JournaledModel
+from nodes.ladder import is_answered
 from nodes.model_errors import ModelFailed
 from nodes.offered import finished_steps, offered_tools, prompt_inputs
 from nodes.replanner import REPLANNER, Broken, redraw_step, with_replacement
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
-from nodes.validate import is_answered, stored_draft
+from nodes.validate import stored_draft
 from plans.faults import Fault
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ class Scheduler:
             self._raise_if_broken()
             if self.session.fold.asked:
                 await self._look_for_decisions()
-            if self.session.fold.edits or self.session.cancelled:
+            if self.session.fold.is_edited or self.session.cancelled:
                 return
             if self.session.decision_needed:
                 self._deciding = True

@@ -68,7 +68,8 @@ class RunHead(_Frozen):
 
 
 class Verdict(_Frozen):
-    """What `observe` decided about one outcome, identified by step run and attempt."""
+    """What was decided about one outcome, identified by step run and attempt. A `global_replan` that is `degraded` puts
+    the template's simplified plan in the place of the rest; one that is not `counted` is a person's, and has no cap."""
 
     verdict: VerdictName
     step_id: str
@@ -77,6 +78,8 @@ class Verdict(_Frozen):
     reason: str
     not_before: float | None = None
     alternative: str | None = None
+    degraded: bool = False
+    counted: bool = True
 
     @property
     def key(self) -> str:
@@ -85,14 +88,19 @@ class Verdict(_Frozen):
 
 
 class Planning(_Frozen):
-    """Why a plan is being written: for the goal, to repair one step, anew, or for a sub-goal that is reached; `tries`
-    counts refused drafts."""
+    """Why a plan is being written: for the goal, to repair one step, anew, for a sub-goal that is reached, or as what
+    is left when repairs are used up.
 
-    purpose: Literal["first", "local", "global", "subgoal"] = "first"
+    `tries` counts refused drafts, `refused` is the last of them; `by_template` says that no model is asked any more.
+    """
+
+    purpose: Literal["first", "local", "global", "subgoal", "degraded"] = "first"
     trigger: str = ""
     step_id: str | None = None
     instruction: str | None = None
     tries: int = 0
+    refused: PlanDraft | None = None
+    by_template: bool = False
 
 
 class TemplateUse(_Frozen):
@@ -108,7 +116,8 @@ class Drafted(_Frozen):
 
     `model`, `mode` and `prompt_sha256` say which model wrote it, or filled its template, how it was held to the schema,
     and what it was told; `question` is what the journal calls what it was asked. `schema_version` is that of its form.
-    `made_from` is its template, if this draft was made of it and not of an earlier revision.
+    `made_from` is its template, if this draft was made of it and not of an earlier revision. `on_exhausted` and
+    `critical` are what that template says of a run that cannot be mended.
     """
 
     draft: PlanDraft | None = None
@@ -122,6 +131,8 @@ class Drafted(_Frozen):
     question: str | None = None
     schema_version: int = SCHEMA_VERSION
     faults: tuple[Fault, ...] = ()
+    on_exhausted: PlanDraft | None = None
+    critical: bool = False
 
 
 class Context(_Frozen):

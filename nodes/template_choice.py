@@ -47,7 +47,14 @@ def why_aside(engine: Engine, goal: str) -> str | None:
 
 
 def drafted_from(filled: Filled) -> Drafted:
-    """The draft that a filled template gives."""
+    """The draft that a filled template gives, and what it says of a run that cannot be mended."""
     template = filled.template
     made_from = TemplateUse(name=template.name, sha256=template.sha256, parameters=dict(filled.parameters))
-    return Drafted(draft=filled.draft, source="template", template=template.name, made_from=made_from)
+    return Drafted(
+        draft=filled.draft,
+        source="template",
+        template=template.name,
+        made_from=made_from,
+        on_exhausted=filled.on_exhausted,
+        critical=template.written.critical,
+    )

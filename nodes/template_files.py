@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -64,7 +64,8 @@ class PlanBody(_Frozen):
 
 
 class TemplateFile(_Frozen):
-    """A template as it is written. `others` are goals it must leave alone."""
+    """A template as it is written. `others` are goals it must leave alone; `on_exhausted` is a simplified plan, which a
+    run turns to once when nothing mends its own, and a `critical` one has a person see to that."""
 
     name: str = Field(pattern=NAME)
     title: Text
@@ -74,6 +75,7 @@ class TemplateFile(_Frozen):
     match: dict[Language, Annotated[tuple[str, ...], Field(strict=False)]]
     parameters: dict[str, Parameter] = Field(default_factory=dict)
     plan: PlanBody
+    on_exhausted: PlanBody | None = None
     examples: Annotated[tuple[Example, ...], Field(strict=False, min_length=1)]
     others: Annotated[tuple[str, ...], Field(strict=False)] = ()
 
@@ -202,26 +204,41 @@ def _regex_problem(pattern: str) -> str | None:
 
 def _hole_faults(written: TemplateFile) -> Iterator[str]:
     known = set(written.parameters) | BUILT_IN_HOLES
-    plan = written.plan.model_dump()
-    used = set(holes_in(plan))
-    if unknown := used - known:
-        yield f"plan: has the holes {sorted(unknown)}, which are no parameters"
-    if unused := set(written.parameters) - used:
+    if unused := set(written.parameters) - set(holes_in(written.plan.model_dump())):
         yield f"parameters: {sorted(unused)} are used nowhere in the plan"
-    yield from _placement_faults(plan)
-    for index, step in enumerate(written.plan.steps):
+    for name, body in (("plan", written.plan), ("on_exhausted", written.on_exhausted)):
+        if body is not None:
+            yield from _body_faults(name, body, known)
+    if written.on_exhausted is not None:
+        yield from _twin_faults(written.plan, written.on_exhausted)
+
+
+def _body_faults(name: str, body: PlanBody, known: Collection[str]) -> Iterator[str]:
+    plan = body.model_dump()
+    if unknown := set(holes_in(plan)) - set(known):
+        yield f"{name}: has the holes {sorted(unknown)}, which are no parameters"
+    yield from _placement_faults(name, plan)
+    for index, step in enumerate(body.steps):
         for field in _EXPRESSIONS:
             if HOLE.search(str(step.get(field) or "")):
-                yield f"plan.steps[{index}].{field}: an expression has no holes; pass the value as an argument"
+                yield f"{name}.steps[{index}].{field}: an expression has no holes; pass the value as an argument"
 
 
-def _placement_faults(plan: Mapping[str, JSON]) -> Iterator[str]:
+def _twin_faults(plan: PlanBody, simpler: PlanBody) -> Iterator[str]:
+    """A step that both plans have is the same one: where it is finished, the simplified plan takes its result over."""
+    steps = {step.get("id"): step for step in plan.steps}
+    for index, step in enumerate(simpler.steps):
+        if (twin := steps.get(step.get("id"))) is not None and twin != step:
+            yield f"on_exhausted.steps[{index}]: step {step.get('id')!r} is another one in plan; it needs its own id"
+
+
+def _placement_faults(name: str, plan: Mapping[str, JSON]) -> Iterator[str]:
     for text in _texts(plan):
         if _UNSAFE_HOLE.search(text):
             # A value that begins with { or ends with $ would make a reference together with its neighbour.
-            yield f"plan: {text!r} has a hole beside a dollar, a brace or another hole"
+            yield f"{name}: {text!r} has a hole beside a dollar, a brace or another hole"
         if any(HOLE.search(str(part)) for part in parse(text) if not isinstance(part, str)):
-            yield f"plan: {text!r} has a hole inside a reference; what a goal says is no expression"
+            yield f"{name}: {text!r} has a hole inside a reference; what a goal says is no expression"
 
 
 def _texts(value: JSON) -> Iterator[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from nodes.template_files import TemplateFile
+from nodes.template_files import PlanBody, TemplateFile
 from nodes.template_parameters import checked, parameters_from
 from nodes.template_text import (
     HOLE,
@@ -47,7 +47,7 @@ class Template:
 
     @property
     def tools(self) -> frozenset[str]:
-        """The tools its plan uses."""
+        """The tools its plan uses; the simplified one may lack some of its own."""
         return frozenset(step["tool"] for step in self.written.plan.steps if step.get("tool"))
 
     @cached_property
@@ -90,6 +90,12 @@ class Filled:
         """The plan it gives."""
         return fill(self.template, self.parameters, self.goal, self.language)
 
+    @property
+    def on_exhausted(self) -> PlanDraft | None:
+        """The simplified plan for when nothing mends that one; None if the template has none."""
+        simpler = self.template.written.on_exhausted
+        return None if simpler is None else fill(self.template, self.parameters, self.goal, self.language, body=simpler)
+
 
 def named(name: str, templates: Sequence[Template]) -> Template:
     """The template of this name; InvalidInput lists those there are."""
@@ -129,14 +135,24 @@ def choose(templates: Sequence[Template], name: str, inputs: Mapping[str, Any], 
     )
 
 
-def fill(template: Template, parameters: Mapping[str, JSON], goal: str, language: Language | None = None) -> PlanDraft:
-    """The plan of a template for these parameters, in a language or that of the goal. Raises InvalidInput."""
+def fill(
+    template: Template,
+    parameters: Mapping[str, JSON],
+    goal: str,
+    language: Language | None = None,
+    *,
+    body: PlanBody | None = None,
+) -> PlanDraft:
+    """The plan of a template, or another `body` of its, for these parameters, in a language or that of the goal.
+
+    Raises InvalidInput.
+    """
     language = language or language_of(goal)
     values: dict[str, JSON | Reference] = {"goal": goal, "language": language}
     for name, value in checked(template.written, parameters).items():
         is_file = template.written.parameters[name].source == "file"
         values[name] = _input_reference(str(value)) if is_file else value
-    plan = in_language(template.written.plan.model_dump(), language)
+    plan = in_language((body or template.written.plan).model_dump(), language)
     steps = [_step(step, values) for step in plan["steps"]]
     return PlanDraft.model_validate({"goal": goal, "steps": steps, "answer": filled(plan["answer"], values)})
 

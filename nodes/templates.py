@@ -125,7 +125,7 @@ def _wrong_with(template: Template, example: Example) -> str | None:
         found = match(example.goal, inputs, [template])
         if found is None:
             return "no pattern matches it"
-        fill(template, found.parameters, found.goal, found.language)
+        found.draft, found.on_exhausted  # noqa: B018  # what cannot be filled raises
     except (InvalidInput, ValidationError) as error:
         return " ".join(str(error).split())
     extracted = {name: found.parameters.get(name) for name in example.parameters}

@@ -10,9 +10,15 @@ from checkpoints.crash_points import reached
 from nodes.answers import edited_draft
 from nodes.drafts import keep_draft
 from nodes.events import Event
+from nodes.fold_rows import outdated
+from nodes.fold_verdicts import promises
+from nodes.ladder import MODEL_SOURCES, is_answered, is_refused, next_rung
 from nodes.part import given_up, of_the_part
+from nodes.planner import keeping
+from nodes.questions import ask_about_plan
+from nodes.replies import written_draft
 from nodes.state import AgentState, Drafted, Planning
-from nodes.step_run import base_id
+from plans.decisions import ABOUT_PLAN
 from plans.faults import Fault, errors_among
 from plans.lint import ToolView, build_plan, lint
 from plans.plan import SCHEMA_VERSION, Plan, PlanDraft
@@ -20,20 +26,13 @@ from plans.plan import SCHEMA_VERSION, Plan, PlanDraft
 if TYPE_CHECKING:
     from nodes.session import Session
 
-NOT_WORTH_ASKING_AGAIN = frozenset({"MODEL_NOT_CONFIGURED", "MODEL_FAILED", "PLAN_REFUSED", "INVALID_INPUT"})
-MODEL_SOURCES = frozenset({"model", "global_replan", "local_replan"})
-
 
 async def validate(state: AgentState, session: Session) -> dict[str, Any]:
     """Ready, or back to whoever wrote the draft while tries are left, or an honest end."""
     drafted = state.get("drafted") or Drafted()
     planning = state.get("planning") or Planning()
-    if session.cancelled or session.fold.hits:
-        return {"drafted": None, "faults": [], "edge": "give_up"}
-    if session.fold.edits:
-        return _ready(await revise(session))
-    if is_answered(session, planning):
-        return _ready([])
+    if (before := await _decided_before(state, session, planning)) is not None:
+        return before
     if drafted.schema_version != SCHEMA_VERSION:  # by a worker of another version: its author writes it down anew
         return {"drafted": None, "faults": [], "edge": "repatch" if planning.purpose == "local" else "redraft"}
     drafted = _with_kept_steps(session, drafted)
@@ -43,11 +42,27 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
         await _store(session, drafted, drafted.draft, planning, faults)
         return _ready(faults)
     await keep_draft(session, drafted, planning, errors)
-    again = _again(session, drafted, planning, errors)
+    again = await next_rung(session, drafted, planning, errors)
     if again["edge"] == "give_up" and planning.purpose == "subgoal":  # a step has failed, not the run
         await given_up(session, planning, errors)
         return _ready([])
     return {"drafted": None, "faults": faults, **again}
+
+
+async def _decided_before(state: AgentState, session: Session, planning: Planning) -> dict[str, Any] | None:
+    """Where the run goes when there is no draft to judge: it ends, a person has written the plan, or the process died
+    after the decision. None where a draft waits."""
+    if session.cancelled or session.fold.hits:
+        return {"drafted": None, "faults": [], "edge": "give_up"}
+    if session.fold.is_edited:
+        return _ready(await revise(session))
+    if is_answered(session, planning):
+        return _ready([])
+    if session.fold.plan is None and is_refused(session):
+        return {"drafted": None, "edge": "give_up"}
+    if planning.by_template and state.get("drafted") is None:  # none fits: what was wrong with the model's plan stands
+        return await next_rung(session, Drafted(), planning, errors_among(state.get("faults") or []))
+    return None
 
 
 def _ready(faults: list[Fault]) -> dict[str, Any]:
@@ -56,6 +71,8 @@ def _ready(faults: list[Fault]) -> dict[str, Any]:
 
 async def revise(session: Session) -> list[Fault]:
     """Make people's edits the next revision. One that cannot be a plan is not used, and its step asks anew."""
+    if session.fold.rewritten is not None:
+        return await _rewrite(session, session.fold.rewritten)
     drafted = Drafted(
         draft=edited_draft(session.plan, session.fold.edits), source="human", template=session.plan.template
     )
@@ -72,9 +89,25 @@ async def revise(session: Session) -> list[Fault]:
     return faults
 
 
+async def _rewrite(session: Session, rewritten: Mapping[str, Any]) -> list[Fault]:
+    """Make the plan that a person has written in answer to a question the next revision; else the question stays."""
+    asked = rewritten["asked"]
+    draft = written_draft(asked, rewritten["plan"])
+    draft = keeping(session.fold.kept(), draft.model_copy(update={"goal": session.head.goal}))
+    planning = Planning(purpose="first", step_id=asked.get("step"), refused=draft)
+    faults = _found(session, draft, planning)
+    if errors := errors_among(faults):
+        session.emit(Event(kind="notice", message=f"the plan is not used: {'; '.join(map(str, errors))}"))
+        await ask_about_plan(session, planning, errors)
+        await session.record("edit_dropped", ABOUT_PLAN, body={})
+    else:
+        await _store(session, Drafted(draft=draft, source="human"), draft, planning, faults)
+    return faults
+
+
 def _with_kept_steps(session: Session, drafted: Drafted) -> Drafted:
     """A plan written anew, with what has finished since its author looked."""
-    if drafted.source != "global_replan" or drafted.draft is None or session.fold.plan is None:
+    if drafted.source not in ("global_replan", "degraded") or drafted.draft is None or session.fold.plan is None:
         return drafted
     missing = {step.id for step in session.fold.kept()} - {step.id for step in drafted.draft.steps}
     since = [step for step in session.plan.draft.steps if step.id in missing]
@@ -91,13 +124,6 @@ def _found(session: Session, draft: PlanDraft | None, planning: Planning) -> lis
     head = session.head
     found = lint(draft, session.engine.registry, inputs=tuple(head.input_values()), limits=head.limits)
     return [*found, *_changed_kept_steps(session, draft), *_no_progress(session, draft, planning)]
-
-
-def is_answered(session: Session, planning: Planning) -> bool:
-    """Whether a revision that is stored answers what this planning is about: then the process died after that."""
-    if planning.purpose == "subgoal":
-        return planning.step_id not in session.fold.reached
-    return session.fold.plan is not None and all(verdict.key != planning.trigger for verdict in session.fold.queue)
 
 
 def stored_draft(session: Session) -> Drafted:
@@ -162,14 +188,15 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         "mode": drafted.mode,
         "repaired": drafted.repaired,
         "warnings": [fault.model_dump() for fault in faults],
+        **({} if is_part else promises(drafted.on_exhausted, critical=drafted.critical)),
     }
     await keep_draft(session, drafted, planning, [])
-    outdated = _outdated(session, before, plan)
+    questions = _outdated(session, before, plan)
     if before is not None:
         session.scheduling().replaced_by(plan)
     await session.record("plan", body=body)
     reached("plan.queued")
-    await session.engine.approvals.withdraw(outdated)
+    await session.engine.approvals.withdraw(questions)
     await session.flush()  # nobody is shown a plan that a crash could take back
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
 
@@ -204,21 +231,6 @@ def guarded(
 
 def _outdated(session: Session, before: Plan | None, plan: Plan) -> list[str]:
     """Questions about a step that is gone, or is another step now: they are not asked any more."""
-    old = {step.id: step for step in before.steps} if before else {}
     now = {step.id: step for step in plan.steps}
-    return [
-        approval_id
-        for approval_id, request in session.fold.asked.items()
-        if old.get(base_id(request.step_id)) != now.get(base_id(request.step_id))
-    ]
-
-
-def _again(session: Session, drafted: Drafted, planning: Planning, errors: list[Fault]) -> dict[str, Any]:
-    asked_for_nothing = any(fault.code in NOT_WORTH_ASKING_AGAIN for fault in errors)
-    worth_asking = drafted.source in MODEL_SOURCES and not asked_for_nothing
-    if worth_asking and planning.tries < session.head.limits.max_redrafts:
-        again = planning.model_copy(update={"tries": planning.tries + 1})
-        return {"planning": again, "edge": "repatch" if planning.purpose == "local" else "redraft"}
-    if planning.purpose == "local" and session.fold.global_replans < session.head.limits.max_global_replans:
-        return {"planning": planning.model_copy(update={"purpose": "global", "tries": 0}), "edge": "redraft"}
-    return {"edge": "give_up"}
+    changed = {step.id for step in before.steps if now.get(step.id) != step} if before else set()
+    return [approval_id for approval_id, request in session.fold.asked.items() if outdated(request, changed)]

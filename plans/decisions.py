@@ -29,14 +29,15 @@ class Reject(_Frozen):
 
 
 class Edit(_Frozen):
-    """The action may run with these arguments instead; they are validated like planned ones."""
+    """The action may run with these arguments instead; they are validated like planned ones. In answer to a question
+    about the plan they are a whole plan."""
 
     type: Literal["edit"] = "edit"
     args: dict[str, JSON]
 
 
 class Respond(_Frozen):
-    """Free text in answer to a question, or the settled result of an unknown outcome."""
+    """Free text in answer to a question: what to do instead; or the settled result of an unknown outcome."""
 
     type: Literal["respond"] = "respond"
     message: str
@@ -48,7 +49,11 @@ class Respond(_Frozen):
 Decision = Annotated[Approve | Reject | Edit | Respond, Field(discriminator="type")]
 DECISION: TypeAdapter[Approve | Reject | Edit | Respond] = TypeAdapter(Decision)
 
-RequestKind = Literal["risk", "unknown_outcome", "review", "question"]
+RequestKind = Literal["risk", "unknown_outcome", "review", "question", "ticket"]
+
+
+ABOUT_PLAN = "@plan"
+"""In the place of a step's id: a question about the plan as a whole. No step can be called so."""
 
 
 class ApprovalRequest(_Frozen):

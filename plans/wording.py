@@ -30,6 +30,11 @@ def listed(names: Collection[str], most: int = 8) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "") if shown else "none"
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 step`, `2 steps`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def kind_of(value: JSON) -> str:
     """What a value is, without showing it."""
     match value:

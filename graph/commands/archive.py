@@ -6,10 +6,11 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from graph.commands.looking import show_table
-from graph.commands.printing import console, counted, harmless, print_json, say, show
+from graph.commands.printing import console, harmless, print_json, say, show
 from graph.commands.shared import opened, waited
 from graph.given import age_s
 from plans.errors import UsageError
+from plans.wording import counted
 
 if TYPE_CHECKING:
     from checkpoints.archive import ArchiveReport

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from graph.commands.asking import answers, request_text
-from graph.commands.printing import counted, show
+from graph.commands.printing import show
 from graph.commands.shared import surestep
 from graph.commands.view import spent
+from plans.wording import counted
 
 if TYPE_CHECKING:
     from graph.result import RunResult

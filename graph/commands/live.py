@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from graph.commands.printing import console, counted, say
+from graph.commands.printing import console, say
+from plans.wording import counted
 
 if TYPE_CHECKING:
     from graph.commands.stopping import Stopping

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from graph.commands.printing import counted, print_json, say, show, write_out
+from graph.commands.printing import print_json, say, show, write_out
 from graph.commands.reading import read_text
 from graph.commands.run import RunOptions
 from graph.commands.shared import load_settings, opened, registry_for, waited
+from plans.wording import counted
 
 if TYPE_CHECKING:
     from graph.result import PlanPreview

@@ -59,11 +59,6 @@ def _is_unicode(stream: IO[str]) -> bool:
     return (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "").startswith("utf")
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 step`, `2 steps`."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
 def harmless(text: str) -> str:
     """The text with what would act on a terminal shown as escapes; line ends and tabs stay."""
     return _ACTIVE.sub(lambda found: f"\\x{ord(found[0]):02x}", text.replace("\r\n", "\n"))

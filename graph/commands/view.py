@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from graph.commands.printing import counted, harmless
+from graph.commands.printing import harmless
+from plans.wording import counted
 
 if TYPE_CHECKING:
     from rich.text import Text

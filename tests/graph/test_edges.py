@@ -176,11 +176,11 @@ async def test_a_refusal_is_not_argued_with(agent_on: OpenAgent, endpoint: Scrip
 
 
 async def test_give_up_is_an_honest_end_with_every_fault(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
-    """After two refused redrafts the run fails, says why, and nothing has run."""
+    """After two refused redrafts a run that asks nobody fails, says why, and nothing has run."""
     endpoint.answers(json.dumps(plan(step("s1", "prize", args={}))))
     shop = Shop()
     agent = await agent_on([shop.kit], model=endpoint)
-    result = await agent.run("what does a ball cost?", thread_id="t")
+    result = await agent.run("what does a ball cost?", thread_id="t", approve="none")
     assert (result.status, result.exit_code, len(endpoint.questions)) == ("failed", 1, 3)
     assert "UNKNOWN_TOOL" in (result.answer or "")
     assert (await edges_taken(agent, "t"))[-1] == "give_up"

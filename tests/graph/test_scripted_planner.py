@@ -37,7 +37,9 @@ async def planned(
 ) -> RunResult:
     """How a goal ends when the planner answers so."""
     endpoint.answers(*answers)
-    hasty: dict[str, Any] = {"structured_output": mode, "model_first_token_s": 0.6, **more}
+    hasty: dict[str, Any] = {
+        "structured_output": mode, "model_first_token_s": 0.6, "on_unplannable": "refuse", **more,
+    }  # fmt: skip
     async with running(*where, [shop.kit], model=endpoint, **hasty) as agent:
         return await agent.run("what does a ball cost?", inputs={"note": INJECTED})
 

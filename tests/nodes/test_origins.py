@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodes.fold import RunFold, fold
-from nodes.observe import next_alternative
+from nodes.means import next_alternative
 from nodes.origins import MOST_ROOTS, age, notes, roots_of, sentence
 from nodes.prompts import quoted
 from nodes.step_run import StepRun

@@ -1,0 +1,114 @@
+"""Rows that decide: verdicts on failures, what answers them, and what people have said. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from nodes.fold_settling import settled
+from nodes.state import Verdict
+from nodes.step_run import base_id
+from plans.plan import PlanDraft
+
+if TYPE_CHECKING:
+    from nodes.fold import RunFold
+
+Body = Mapping[str, Any]
+
+
+def verdict(self: RunFold, _: str, __: int, body: Body) -> None:
+    """A verdict waits for its turn, unless it is one of those that take none. A second one on the same outcome takes
+    the place of the first, whose repair has failed."""
+    made = Verdict.model_validate(body["verdict"])
+    self.queue = [queued for queued in self.queue if queued.key != made.key]
+    _count_replans(self, made)
+    if made.verdict in ("local_replan", "global_replan"):
+        failure = self.run(made.step_id).failure if made.step_id else None
+        self.planned_anew.append((failure and failure.cause) or made.code)
+    self.simplified = self.simplified or made.degraded
+    if made.code == "NEW_INSTRUCTION" and "instruction" in body:
+        self.instructions[body["instruction"]] = made.reason
+    if made.step_id:
+        _on_step(self, made)
+    if made.verdict not in ("next", "retry", "ask"):
+        self.queue.append(made)
+
+
+def _on_step(self: RunFold, made: Verdict) -> None:
+    run = self.run(made.step_id)
+    run.verdict = made
+    self.undecided.pop(made.step_id, None)
+    if made.verdict == "retry":
+        run.not_before = made.not_before
+        if run.status == "running":
+            run.resend = True
+        else:
+            run.moved("pending")
+    elif made.verdict in ("next", "finish"):
+        run.exhausted = True
+
+
+def _count_replans(self: RunFold, made: Verdict) -> None:
+    """Repairs are counted when they are decided, so that one that fails, or whose process dies, counts too."""
+    if made.verdict == "local_replan":
+        self.local_replans[base_id(made.step_id)] += 1
+        self.usage = self.usage.plus(local_replans=1)
+    new = all(queued.verdict != "global_replan" for queued in self.queue)
+    if made.verdict == "global_replan" and made.counted and new:
+        _count_global(self)
+
+
+def _count_global(self: RunFold) -> None:
+    self.global_replans += 1
+    self.usage = self.usage.plus(global_replans=1)
+
+
+def answer_verdicts(self: RunFold, changed: set[str], body: Body) -> None:
+    """A revision answers the verdict that asked for it, and those about steps that are gone or new. One planned anew
+    answers every wish to plan anew; where none was waiting, a mend of one step has become one, and counts."""
+    answered = set(body.get("answers", ()))
+    if body["purpose"] == "global":
+        if all(queued.verdict != "global_replan" for queued in self.queue):
+            _count_global(self)
+        answered |= {queued.key for queued in self.queue if queued.verdict == "global_replan"}
+    self.queue = [v for v in self.queue if v.key not in answered and base_id(v.step_id) not in changed]
+
+
+def promises(on_exhausted: PlanDraft | None, *, critical: bool) -> dict[str, Any]:
+    """What the row of a revision says of them; of a plan that says neither, nothing."""
+    said: dict[str, Any] = {"critical": True} if critical else {}
+    return said | ({"on_exhausted": on_exhausted.model_dump(mode="json")} if on_exhausted is not None else {})
+
+
+def promised(self: RunFold, body: Body) -> None:
+    """What the template of a revision says of a run that cannot be mended; later revisions take nothing of it back."""
+    if body.get("on_exhausted"):
+        self.on_exhausted = PlanDraft.model_validate(body["on_exhausted"])
+    self.critical = self.critical or bool(body.get("critical"))
+
+
+def decision(self: RunFold, unit: str, attempt: int, body: Body) -> None:
+    """A person's word: about one action, about an effect in doubt, about the plan, or about a failed step."""
+    if body["kind"] == "risk":
+        self.decisions[body["action"]] = dict(body)
+    self.asked.pop(body["approval_id"], None)
+    self.answered.add(body["approval_id"])
+    decided = body["decision"]
+    if decided["type"] == "reject" and body["kind"] == "risk":
+        self.rejected.add(body["call"])
+    if decided["type"] == "edit" and body["kind"] == "question":
+        self.rewritten = {"plan": decided["args"], "asked": body["about"]}
+    elif decided["type"] == "edit":
+        self.edits[unit] = {"tool": body["tool"], "args": decided["args"]}
+    if settlement := body.get("settlement"):
+        settled(self, unit, attempt, settlement)
+    if "verdict" in body:
+        verdict(self, unit, attempt, body)
+
+
+def edit_dropped(self: RunFold, unit: str, _: int, __: Body) -> None:
+    """What a person has changed is no revision, and is not tried again."""
+    if unit in self.edits:
+        del self.edits[unit]
+    else:
+        self.rewritten = None
