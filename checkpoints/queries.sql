@@ -279,6 +279,55 @@ WHERE run_id = %s AND fence = %s AND n = %s;
 -- name: lock_lease
 SELECT fence FROM surestep.leases WHERE run_id = %s FOR UPDATE;
 
+-- ---------------------------------------------------------------- planning
+
+-- name: planner_records
+-- A question has cost what its answers and failures say, and what was reserved wherever neither follows: whoever asked
+-- has died then.
+WITH drafts AS (
+    SELECT DISTINCT ON (run_id, body ->> 'name') run_id, body FROM surestep.journal
+    WHERE kind = 'draft' AND at >= coalesce(%(since)s::timestamptz, '-infinity')
+    ORDER BY run_id, body ->> 'name', fence, n
+), billed AS (
+    SELECT j.run_id, j.body ->> 'key' AS question, j.kind, j.body,
+        lead(j.kind) OVER (PARTITION BY j.run_id, j.body ->> 'key' ORDER BY j.fence, j.n) AS followed_by
+    FROM surestep.journal j
+    WHERE j.kind IN ('reservation', 'model')
+        AND (j.run_id, j.body ->> 'key') IN (SELECT run_id, body ->> 'question' FROM drafts)
+), bills AS (
+    SELECT run_id, question, sum((body ->> 'prompt_tokens')::bigint) AS prompt_tokens,
+        sum((body ->> 'completion_tokens')::bigint) AS completion_tokens,
+        sum(coalesce((body ->> 'estimated_tokens')::bigint, 0)) AS estimated_tokens,
+        sum(coalesce((body ->> 'cost')::float8, 0)) AS cost
+    FROM billed WHERE kind = 'model' OR followed_by IS DISTINCT FROM 'model'
+    GROUP BY run_id, question
+), judged AS (
+    SELECT run_id, body ->> 'question' AS question, body ->> 'model' AS model, body ->> 'prompt_sha256' AS prompt_sha256,
+        body ->> 'mode' AS mode, body ->> 'source' AS source, (body ->> 'try')::integer AS try,
+        (body ->> 'valid')::boolean AS valid, (body ->> 'repaired')::boolean AS repaired
+    FROM drafts
+)
+SELECT model, prompt_sha256, mode, source,
+    count(*) FILTER (WHERE try = 0) AS asked,
+    count(*) FILTER (WHERE try = 0 AND valid) AS at_first,
+    count(*) FILTER (WHERE try > 0) AS redrafts,
+    count(*) FILTER (WHERE NOT valid) AS refused,
+    count(*) FILTER (WHERE repaired) AS repaired,
+    coalesce(sum(prompt_tokens), 0)::bigint AS prompt_tokens,
+    coalesce(sum(completion_tokens), 0)::bigint AS completion_tokens,
+    coalesce(sum(estimated_tokens), 0)::bigint AS estimated_tokens,
+    coalesce(sum(cost), 0)::float8 AS cost
+FROM judged LEFT JOIN bills USING (run_id, question)
+GROUP BY model, prompt_sha256, mode, source
+ORDER BY model NULLS FIRST, prompt_sha256, mode, source;
+
+-- name: older_forms
+-- Plans that a worker has read in an older version than they were written in.
+SELECT (body ->> 'written')::integer AS written, (body ->> 'read')::integer AS read, count(DISTINCT run_id) AS runs,
+    max(at) AS last
+FROM surestep.journal WHERE kind = 'older_form'
+GROUP BY 1, 2 ORDER BY 1, 2;
+
 -- ---------------------------------------------------------------- leases
 
 -- name: own_session

@@ -360,6 +360,8 @@ CREATE INDEX failed_calls_by_change ON surestep.failed_calls USING btree (change
 
 CREATE INDEX failed_calls_by_expiry ON surestep.failed_calls USING btree (expires_at);
 
+CREATE INDEX journal_of_plans ON surestep.journal USING btree (kind, at) WHERE (kind = ANY (ARRAY['draft'::text, 'older_form'::text]));
+
 CREATE INDEX runs_by_age ON surestep.runs USING btree (created_at);
 
 CREATE INDEX runs_by_end ON surestep.runs USING btree (ended_at) WHERE (ended_at IS NOT NULL);

@@ -18,6 +18,7 @@ from graph.cli_options import (
     Json,
     LimitOptions,
     PlanFile,
+    Plans,
     Request,
     StepId,
     Template,
@@ -227,12 +228,14 @@ def show(
         str | None,
         typer.Option("--raw", metavar="STEP", help="Print the raw error text of this step's failure instead."),
     ] = None,
+    plans: Plans = False,
     json: Json = False,
 ) -> None:
     """Show where a thread's latest run stands."""
+    from graph.commands.drafts import show_drafts
     from graph.commands.looking import show_thread
 
-    show_thread(thread, output, raw, as_json=json)
+    show_drafts(thread, output, raw, as_json=json) if plans else show_thread(thread, output, raw, as_json=json)
 
 
 @app.command()

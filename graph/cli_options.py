@@ -34,6 +34,9 @@ Request = Annotated[
 ]
 Goal = Annotated[str | None, typer.Argument(metavar="GOAL", help="What should be done, in plain language.")]
 ThreadId = Annotated[str, typer.Argument(metavar="THREAD", help="The thread that the run is on.")]
+Plans = Annotated[
+    bool, typer.Option("--plans", help="List every draft of a plan, by whom, and what was wrong; --raw N prints one.")
+]
 StepId = Annotated[str, typer.Argument(metavar="STEP", help="The step that waits.")]
 Age = Annotated[str, typer.Option("--older-than", metavar="AGE", help="Runs that ended so long ago: 12h, 7d, 2w.")]
 Erase = Annotated[

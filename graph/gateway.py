@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from checkpoints.runs import OPEN
 from graph.cancelling import cancelled
+from graph.drafts import DraftResult, drafts_of
 from graph.driving import Driver, OnEvent
 from graph.forking import ForkOptions, forked
 from graph.given import age_s, check_id, limits_from
@@ -213,6 +214,11 @@ class Agent:
         """Where the thread's latest run stands. Raises UnknownThread."""
         record = await self._driver.latest(thread_id)
         return result_of(await self._driver.picture(record.run_id), record.status)
+
+    async def drafts(self, thread_id: str) -> list[DraftResult]:
+        """Every draft of a plan that the thread's latest run has had, used or refused, in their order."""
+        record = await self._driver.latest(thread_id)
+        return drafts_of(await self._driver.picture(record.run_id))
 
     async def output(self, thread_id: str, output_ref: str) -> bytes:
         """The stored bytes of a result. Raises ArtifactMissing."""

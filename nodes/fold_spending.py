@@ -21,20 +21,26 @@ _SPENT = (*_RESERVED, "estimated_tokens", "model_requests")
 def reservation(self: RunFold, _: str, __: int, body: Body) -> None:
     """What a question may cost counts as spent until its outcome is known; where none follows it stays so."""
     spent = {name: body.get(name, 0) for name in _RESERVED}
+    if (lost := self.reserved.get(body["key"])) is not None:  # whoever asked before has died
+        self.models[body["key"]] = _added(self.models.get(body["key"], {}), lost)
     self.reserved[body["key"]] = spent
     self.usage = self.usage.plus(model_calls=1, **spent)
 
 
 def model(self: RunFold, _: str, __: int, body: Body) -> None:
     """What a question has given, and what it did cost in the place of what was reserved for it."""
-    before = self.models.get(body["key"], {})  # a question can be asked again, shorter
-    self.models[body["key"]] = {**body, **{name: body.get(name, 0) + before.get(name, 0) for name in _SPENT}}
+    self.models[body["key"]] = _added(body, self.models.get(body["key"], {}))  # it can be asked again, shorter
     reserved = self.reserved.pop(body["key"], None)
     spent = {name: body.get(name, 0) for name in _SPENT}
     if reserved is None:  # of a journal's first version
         self.usage = self.usage.plus(model_calls=1, **spent)
     else:
         self.usage = self.usage.plus(**{name: spent[name] - reserved.get(name, 0) for name in spent})
+
+
+def _added(body: Body, before: Body) -> dict[str, Any]:
+    """What is known of a question, with all that it has cost."""
+    return {**body, **{name: body.get(name, 0) + before.get(name, 0) for name in _SPENT}}
 
 
 def settled_usage(self: RunFold) -> Usage:

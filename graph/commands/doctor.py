@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from graph.commands import shared
-from graph.commands.printing import harmless, print_json, show
+from graph.commands.printing import counted, harmless, print_json, show
 from graph.commands.shared import load_settings, waited
 from plans.errors import SurestepError
 
@@ -80,11 +80,16 @@ async def _database(settings: Settings) -> list[Finding]:
             version = (await database.fetch("SELECT current_setting('server_version') AS version"))[0]["version"]
             counted = await database.fetch("SELECT status, count(*) AS n FROM surestep.runs GROUP BY 1 ORDER BY 1")
             left = await database.fetch(QUERIES["runs_left_behind"])
+            older = await database.fetch(QUERIES["older_forms"])
     except SurestepError as error:
         return [Finding("database", "ill", str(error))]
     where = "yours" if settings.database_url else f"embedded, in {settings.folder.absolute()}"
     runs = ", ".join(f"{row['n']} {row['status']}" for row in counted) or "none yet"
-    return [Finding("database", "well", f"PostgreSQL {version}, {where}; runs: {runs}"), _left_behind(left)]
+    return [
+        Finding("database", "well", f"PostgreSQL {version}, {where}; runs: {runs}"),
+        _left_behind(left),
+        *_older(older),
+    ]
 
 
 def _left_behind(runs: Sequence[Mapping[str, Any]]) -> Finding:
@@ -92,6 +97,16 @@ def _left_behind(runs: Sequence[Mapping[str, Any]]) -> Finding:
     why = {"paused": "was decided and not resumed", "running": "has lost its worker"}
     told = [f"{row['thread_id']} {why[row['status']]}: {shared.surestep('resume', row['thread_id'])}" for row in runs]
     return Finding("runs", "note" if told else "well", "; ".join(told) or "none is left behind")
+
+
+def _older(forms: Sequence[Mapping[str, Any]]) -> list[Finding]:
+    """Workers that do not know the version in which plans are written: they have read an older form of them."""
+    told = [
+        f"plans of {counted(row['runs'], 'run')} were read in version {row['read']} though written in version "
+        f"{row['written']}, last at {row['last'].astimezone():%Y-%m-%d %H:%M}: a worker is of an older release"
+        for row in forms
+    ]
+    return [Finding("plan versions", "note", "; ".join(told))] if told else []
 
 
 def _results(settings: Settings) -> Finding:
