@@ -15,7 +15,12 @@ from plans.json_text import Note
 from plans.loose_json import Broken, Cut, LooseParser
 from plans.values import JSON
 
-_START = re.compile(r"\{|\[(?=\s*\{)|<(/?)(think|thinking|reasoning)>", re.IGNORECASE)
+_THOUGHTS = "think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad|seed:think"
+_START = re.compile(
+    rf"\{{|(?<!CDATA)\[(?=\s*\{{)|[<◁\[](?P<end>/?)(?P<tag>{_THOUGHTS})[>▷\]]|(?P<final><\|channel\|>final\b[^<]*<\|message\|>)",
+    re.IGNORECASE,
+)
+_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 MAX_PIECES = 10_000
 """Things in braces that are looked at before a text is given up; a model's longest thoughts have some hundreds."""
 
@@ -74,11 +79,11 @@ def _pieces(text: str) -> Iterator[Found | Fragment | None]:
     """Everything in the text that is or begins like a value; None where thoughts end and the answer begins."""
     at = 0
     while start := _START.search(text, at):
-        if start[2]:
+        if start["tag"] or start["final"]:
             at = start.end()
-            if start[1]:
+            if start["end"] or start["final"]:
                 yield None
-            elif closing := re.compile(f"</{start[2]}>", re.IGNORECASE).search(text, at):
+            elif closing := re.compile(rf"[<◁\[]/{start['tag']}[>▷\]]", re.IGNORECASE).search(text, at):
                 at = closing.end()
             else:
                 yield Fragment(start.start(), frozenset(), None)
@@ -99,9 +104,10 @@ def _pieces(text: str) -> Iterator[Found | Fragment | None]:
 
 def _chosen(text: str, found: list[Found], fragments: list[Fragment]) -> Found:
     plans = [each for each in found if _is_like(each.value, _PLAN, 1)]
+    first = min((each.at for each in plans or found), default=-1)
     for fragment in fragments:
-        # What stands behind an object that broke may stand inside one of its strings.
-        if fragment.of_plan or (plans and fragment.keys and fragment.at <= plans[0].at):
+        # What stands behind an object that broke may stand inside of it, or of one of its strings.
+        if fragment.of_plan or (fragment.keys and fragment.at <= first):
             raise _unfinished(text, fragment)
     if len(plans) > 1:
         raise NoPlan(
@@ -116,6 +122,8 @@ def _chosen(text: str, found: list[Found], fragments: list[Fragment]) -> Found:
 
 def _only(text: str, found: list[Found], fragments: list[Fragment]) -> Found:
     """Where nothing looks like a plan: the only value there is, whose faults are then named."""
+    if _PAGE.match(text):
+        raise NoPlan("PLAN_SYNTAX", "the text is a page in HTML, as servers send for errors; expected a plan")
     if fragments and (len(found) != 1 or fragments[0].message is None):
         raise _unfinished(text, fragments[0])
     if len(found) == 1:

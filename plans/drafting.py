@@ -9,9 +9,10 @@ from pydantic import ValidationError
 
 from plans.errors import VersionTooNew
 from plans.faults import Fault
-from plans.json_text import Note, NotJSON, strict_json
+from plans.json_text import Note
 from plans.legible import Legible, action_faults, legible
 from plans.plan import PlanDraft
+from plans.quoted import Unquoted
 from plans.schema_faults import incomplete, schema_faults, step_id_at, unstorable_faults
 from plans.values import JSON, MAX_DEPTH, dotted, too_deep
 from plans.versions import upgraded
@@ -43,8 +44,6 @@ def refused(*faults: Fault, repaired: bool = False) -> Reading:
 
 def drafted(value: JSON, notes: Sequence[Note] = (), *, repaired: bool = False, form: Form | None = None) -> Reading:
     """The draft that a value is, or everything that is wrong with its form."""
-    if isinstance(value, str) and isinstance(inner := _unquoted(value, dict), dict):
-        value, repaired = inner, True
     if not isinstance(value, Mapping):
         return refused(_no_object(value), repaired=repaired)
     if too_deep(value):
@@ -56,8 +55,8 @@ def drafted(value: JSON, notes: Sequence[Note] = (), *, repaired: bool = False, 
     except ValueError as error:
         return refused(Fault(code="SCHEMA_INVALID", path="schema_version", message=f"schema_version {error}"))
     plan = {name: item for name, item in plan.items() if name not in STORED}
-    plan, unquoted = _without_quotes(plan)
-    return _read(plan, notes, repaired=repaired or unquoted)
+    unquoted = Unquoted(plan)
+    return _read(unquoted.plan, [*notes, *unquoted.notes], repaired=repaired or unquoted.changed)
 
 
 def _read(plan: dict[str, JSON], notes: Sequence[Note], *, repaired: bool) -> Reading:
@@ -82,44 +81,8 @@ def _read(plan: dict[str, JSON], notes: Sequence[Note], *, repaired: bool) -> Re
 
 
 def _no_object(value: JSON) -> Fault:
-    if isinstance(value, list) and sum(isinstance(item, dict) and "steps" in item for item in value) > 1:
+    plans = sum(isinstance(item, dict) and "steps" in item for item in value) if isinstance(value, list) else 0
+    if plans > 1:
         return Fault(code="PLAN_AMBIGUOUS", message="the text holds several plans in a list; expected one")
     message = f"expected an object with goal and steps, not {kind_of(value)}"
-    return Fault(code="SCHEMA_INVALID", message=message)
-
-
-def _without_quotes(plan: dict[str, JSON]) -> tuple[dict[str, JSON], bool]:
-    """The plan with lists and objects that were written as JSON inside a string as what they are. Only where nothing
-    but a list or an object can stand: everywhere else a string is a string."""
-    changed = False
-    if isinstance(steps := _unquoted(plan.get("steps"), list), list):
-        plan, changed = {**plan, "steps": steps}, True
-    steps = plan.get("steps")
-    if not isinstance(steps, list | tuple):
-        return plan, changed
-    read = [_step_without_quotes(step) for step in steps]
-    if any(new is not old for new, old in zip(read, steps, strict=True)):
-        return {**plan, "steps": read}, True
-    return plan, changed
-
-
-def _step_without_quotes(step: JSON) -> JSON:
-    inner = _unquoted(step, dict)
-    step = inner if inner is not None else step
-    if not isinstance(step, dict):
-        return step
-    for name, kind in (("args", dict), ("output_schema", dict), ("depends_on", list)):
-        if (value := _unquoted(step.get(name), kind)) is not None:
-            step = {**step, name: value}
-    return step
-
-
-def _unquoted(value: JSON, kind: type) -> JSON:
-    """The object or list that a string is the JSON of; None if it is not."""
-    if not isinstance(value, str) or not value.lstrip().startswith("{" if kind is dict else "["):
-        return None
-    try:
-        inner = strict_json(value)
-    except NotJSON:
-        return None
-    return inner if isinstance(inner, kind) else None
+    return Fault(code="SCHEMA_INVALID", message=message, fix="write the plan without the list" if plans else None)

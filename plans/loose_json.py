@@ -15,6 +15,7 @@ from plans.json_text import Note, whole_number
 from plans.values import JSON, MAX_DEPTH, Path, dotted
 
 _BLANK = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|#[^\n]*|/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z))*")
+_ELISION = re.compile(r"(?://|#|/\*)[\s*-]*(?:\.\.\.|…)")
 _DOUBLE = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)(?:(")|\Z)', re.DOTALL)
 _SINGLE = re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)(?:(')|\Z)", re.DOTALL)
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -23,6 +24,7 @@ _WORD = re.compile(r"-?[A-Za-z_][A-Za-z0-9_]*")
 _SINGLE_TO_DOUBLE = re.compile(r'\\(.)|"', re.DOTALL)
 _FENCE = "```"
 _COLONS = ":："
+_ODD_QUOTES = "“”„‟‘’«»「『＂`"
 _COMMAS = ",，"
 _WORDS: dict[str, JSON] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _NOT_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -46,7 +48,7 @@ class Cut(ValueError):
 
 class LooseParser:
     """Reads one value from a place in a text. Afterwards `at` is behind it, `notes` says what is wrong inside it, and
-    `keys` are the keys of its outermost objects, also when reading stopped halfway."""
+    `keys` are the keys of its outermost objects, also when reading stopped halfway ("" for one in odd quotes)."""
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text = text
@@ -124,6 +126,8 @@ class LooseParser:
         quoted = self._next() in "\"'"
         bare = None if quoted else _KEY.match(self.text, self.at)
         if not quoted and bare is None:
+            if at_top and self.text[self.at] in _ODD_QUOTES:
+                self.keys.add("")
             raise Broken(self.at, f"a key is missing before {self.text[self.at : self.at + 20]!r}")
         key = bare[0] if bare else self._string()
         self.at = bare.end() if bare else self.at
@@ -146,7 +150,10 @@ class LooseParser:
     def _next(self) -> str:
         """The next character that is neither white space nor part of a comment."""
         blank = _BLANK.match(self.text, self.at)
-        self.at = blank.end() if blank else self.at
+        if blank is not None and blank.end() > self.at:
+            if _ELISION.search(blank[0]):
+                raise Broken(self.at, "a comment stands here for what was left out; write everything")
+            self.at = blank.end()
         if self.at >= len(self.text) or self.text.startswith(_FENCE, self.at):
             raise Cut(self.at)
         return self.text[self.at]

@@ -81,7 +81,7 @@ def _told(problem: ErrorDetails, path: Path) -> tuple[str, str | None]:
     if kind == "missing":
         return "is missing", None
     if kind == "extra_forbidden":
-        return _unknown_field(path)
+        return _unknown_field(path, given)
     if kind in _EXPECTED:
         return f"should be {_EXPECTED[kind]}, not {kind_of(given)}", _NEED.get(str(path[-1]))
     if kind == "literal_error":
@@ -93,7 +93,9 @@ def _told(problem: ErrorDetails, path: Path) -> tuple[str, str | None]:
     return f"is not accepted: {problem['msg'][0].lower()}{problem['msg'][1:]}", None
 
 
-def _unknown_field(path: Path) -> tuple[str, str | None]:
+def _unknown_field(path: Path, given: JSON) -> tuple[str, str | None]:
+    if len(path) == 1 and isinstance(given, Mapping | str) and "steps" in given:
+        return "is not a field of a plan", f"write the plan in {printable(str(path[0]))!r} as the whole answer"
     known: Collection[str] = StepDraft.model_fields if path[0] == "steps" else PlanDraft.model_fields
     meant = nearest(str(path[-1]), known)
     fix = f"did you mean {meant!r}?" if meant else f"the fields are {listed(known, 30)}"

@@ -37,6 +37,12 @@ def looks_like_yaml(text: str) -> bool:
     return _LOOKS_LIKE_A_PLAN.search(text) is not None
 
 
+def begins_as_yaml(text: str) -> bool:
+    """Whether such a line stands before any fence, brace or bracket."""
+    line = _LOOKS_LIKE_A_PLAN.search(text)
+    return line is not None and not any(mark in text[: line.start()] for mark in ("```", "~~~", "{", "["))
+
+
 def read_yaml(text: str) -> tuple[JSON, list[Note]]:
     """The value of the only document in a text, and the keys that stand twice. Raises NotYAML."""
     builder = _Builder()

@@ -115,7 +115,7 @@ def test_a_plan_in_disguise_is_the_plan_and_is_marked(text: str) -> None:
         (f"{FENCE}json\n{json.dumps(plan(steps=[]))}\n{FENCE}", "PLAN_EMPTY"),
         (f"{FENCE}json\n" + TEXT.replace('"A1"', "NaN") + f"\n{FENCE}", "PLAN_SYNTAX"),
         (TEXT.replace('"goal": "g"', '"goal": "g", goal: "h"'), "DUPLICATE_KEY"),
-        (json.dumps(with_step(0, args='{"order_id": "A1", "order_id": "A2"}')), "SCHEMA_INVALID"),
+        (json.dumps(with_step(0, args='{"order_id": "A1", "order_id": "A2"}')), "DUPLICATE_KEY"),
         (json.dumps(with_step(0, args="order_id=A1")), "SCHEMA_INVALID"),
         (json.dumps(with_step(0, args='["A1"]')), "SCHEMA_INVALID"),
         (json.dumps(with_step(0, depends_on="s2, s3")), "SCHEMA_INVALID"),
