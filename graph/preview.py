@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 from graph.result import PlanPreview
 from nodes.given import rejected
 from nodes.ladder import NOT_WORTH_ASKING_AGAIN
+from nodes.model_errors import ModelFailed
 from nodes.offered import examples, prompt_inputs
 from nodes.plan import NO_PLANNER
 from nodes.planner import draft_plan
 from nodes.state import RunHead
-from nodes.template_choice import from_template, why_aside
+from nodes.template_choice import from_template, near_template, why_aside
+from nodes.template_filler import fill_by_model
+from nodes.templates import Filled
 from nodes.validate import guarded
 from plans.errors import InvalidInput, ModelNotConfigured
 from plans.faults import Fault, errors_among
@@ -34,7 +37,11 @@ async def check_plannable(engine: Engine, head: RunHead) -> None:
     draft = head.given_plan
     if draft is None:
         chosen = await from_template(engine, head.goal, prompt_inputs(head), head.template)
-        if chosen is None and engine.planner is None:
+        if (
+            chosen is None
+            and engine.planner is None
+            and await near_template(engine, head.goal, prompt_inputs(head)) is None
+        ):
             raise ModelNotConfigured(why_aside(engine, head.goal) or NO_PLANNER)
         draft = chosen.draft if chosen else None
     if draft is not None and (errors := errors_among(_lint(engine.registry, draft, head))):
@@ -70,7 +77,22 @@ async def _draft(engine: Engine, head: RunHead) -> tuple[PlanDraft, Source, str 
     chosen = await from_template(engine, head.goal, prompt_inputs(head), head.template)
     if chosen is not None:
         return chosen.draft, "template", chosen.template.name
+    if (filled := await _by_small_model(engine, head)) is not None:
+        return filled.draft, "template", filled.template.name
     return await _from_model(engine, head), "model", None
+
+
+async def _by_small_model(engine: Engine, head: RunHead) -> Filled | None:
+    """A template that is near, filled by the small model if there is one."""
+    inputs = prompt_inputs(head)
+    template = await near_template(engine, head.goal, inputs)
+    if template is None or engine.small is None:
+        return None
+    try:
+        filled = (await fill_by_model(engine.small, template, head.goal, inputs)).filled
+    except ModelFailed:
+        return None
+    return filled if filled is not None and not errors_among(_lint(engine.registry, filled.draft, head)) else None
 
 
 async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:

@@ -13,7 +13,7 @@ from nodes.part import depth_left, in_whole, question, told
 from nodes.planner import PLANNER, draft_plan, keeping
 from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
-from nodes.template_choice import drafted_from, from_template, in_use, is_aside
+from nodes.template_choice import drafted_from, from_near_template, from_template, in_use, is_aside
 from nodes.template_near import near
 from nodes.templates import Template
 from nodes.validate import stored_draft
@@ -66,6 +66,10 @@ async def _first(session: Session, planning: Planning, faults: list[Fault]) -> D
             return drafted_from(chosen)
     except UsageError as error:
         return Drafted(source="template", faults=(Fault(code="INVALID_INPUT", message=str(error)),))
+    if planning.tries == 0:
+        near = await from_near_template(session, head.goal, prompt_inputs(head))
+        if near is not None:
+            return near
     return await _from_model(session, planning, "model", faults)
 
 

@@ -1,15 +1,23 @@
-"""Which template a goal's plan is made of: the one that was named, else the first that matches and is not set aside."""
+"""Which template a goal's plan is made of: the one that was named, the first that matches, or one that a small model
+fills because it is near. Those that are set aside are used only by name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from nodes.journaled_model import JournaledModel
+from nodes.model_errors import ModelFailed
 from nodes.state import Drafted, TemplateUse
+from nodes.template_filler import FILLER, fill_by_model
+from nodes.template_near import offered
 from nodes.templates import Filled, Template, choose, match
+from plans.faults import errors_among
+from plans.lint import lint
 
 if TYPE_CHECKING:
     from nodes.engine import Engine
+    from nodes.session import Session
 
 
 async def from_template(engine: Engine, goal: str, inputs: Mapping[str, Any], name: str | None = None) -> Filled | None:
@@ -44,6 +52,41 @@ def why_aside(engine: Engine, goal: str) -> str | None:
         f"`surestep templates` says why, --template {aside} uses it all the same, and "
         f"`surestep templates restore {aside}` has it matched again"
     )
+
+
+async def near_template(engine: Engine, goal: str, inputs: Mapping[str, Any]) -> Template | None:
+    """The template in use that a small model may be asked about; None without a small model of its own."""
+    if engine.small is None or engine.small is engine.planner:
+        return None  # to ask the planner itself would cost a call of its own
+    found = offered(goal, inputs, await in_use(engine), tools=engine.registry)
+    return found.template if found else None
+
+
+async def from_near_template(session: Session, goal: str, inputs: Mapping[str, Any]) -> Drafted | None:
+    """The draft of a template that a small model has filled, if it is a plan without faults; else None.
+
+    The question is put once: entered again after a crash, the recorded answer is used.
+    """
+    engine = session.engine
+    template = await near_template(engine, goal, inputs)
+    if template is None or engine.small is None:
+        return None
+    key = f"fill:{template.name}:{template.sha256[:12]}"
+    try:
+        filling = await fill_by_model(JournaledModel(session, engine.small, key), template, goal, inputs)
+    except ModelFailed:
+        return None
+    if filling.filled is None:
+        return None
+    drafted = drafted_from(filling.filled)
+    head, draft = session.head, drafted.draft
+    if draft is None or errors_among(
+        lint(draft, engine.registry, inputs=tuple(head.input_values()), limits=head.limits)
+    ):
+        return None
+    answer = filling.answer
+    told = {"model": answer.model, "mode": answer.mode, "prompt_sha256": FILLER.sha256, "question": key}
+    return drafted.model_copy(update=told)
 
 
 def drafted_from(filled: Filled) -> Drafted:

@@ -56,7 +56,8 @@ def offered(
     goal: str, inputs: Mapping[str, Any], templates: Sequence[Template], *, tools: Mapping[str, HasEffect]
 ) -> Nearness | None:
     """The nearest template that may do what the goal asks, for a small model to judge and to fill; None if there is
-    none. The goal names nothing that its parameters could not take, and says all that they need."""
+    none. The goal names nothing that its parameters could not take, and says all that they need; a template that
+    changes something knows every word of it."""
     possible = [
         each
         for each in nearest(goal, templates)
@@ -67,7 +68,8 @@ def offered(
         and _could_be_filled(each.template, goal, inputs)
     ]
     equal = [each for each in possible if each.score > possible[0].score - AS_NEAR]
-    return next((each for each in equal if _reads(each.template, tools)), equal[0] if equal else None)
+    first = next((each for each in equal if _reads(each.template, tools)), equal[0] if equal else None)
+    return first if first is None or not first.strange or _reads(first.template, tools) else None
 
 
 def _reads(template: Template, tools: Mapping[str, HasEffect]) -> bool:
@@ -84,15 +86,20 @@ def _filled(template: Template, goal: str, inputs: Mapping[str, Any]) -> Filled 
         values = parameters_from(template.written, {**inputs, **said}, {})
     except InvalidInput:
         return None
-    return None if left_over(goal, values, inputs) else Filled(template, goal, language, values)
+    return (
+        None
+        if left_over(goal, values, inputs, template.vocabularies[language].known)
+        else Filled(template, goal, language, values)
+    )
 
 
 def _could_be_filled(template: Template, goal: str, inputs: Mapping[str, Any]) -> bool:
-    found = candidates(template.written, goal, language_of(goal))
+    language = language_of(goal)
+    found = candidates(template.written, goal, language)
     possible: dict[str, JSON] = {
         f"{name}{place}": value for name, values in found.items() for place, value in enumerate(values)
     }
-    if left_over(goal, possible, inputs):
+    if left_over(goal, possible, inputs, template.vocabularies[language].known):
         return False
     said = {name: values[0] for name, values in found.items() if values}
     try:

@@ -13,16 +13,17 @@ from dataclasses import dataclass
 
 from nodes.template_plans import Template
 from nodes.template_text import MAX_GOAL, language_of
-from nodes.template_words import CONDITIONAL, FORBIDDEN, MARKS, Vocabulary, first_word, words_of
+from nodes.template_words import CONDITIONAL, FORBIDDEN, MARKS, OTHER_QUESTIONS, Vocabulary, first_word, words_of
 
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
     """How near one template is. `strange` are the goal's words that it does not know, `elsewhere` those of them that
     other templates do, `refused` those that say that the goal asks for something else: words that only goals it leaves
-    alone say, or begin with, and a condition or a prohibition of the goal's own. `turned` says that the goal denies
-    what the nearest example does not, or the other way about. `like_example` and `like_other` compare all of its words
-    with those of the most similar example, and of the most similar goal that the template leaves alone."""
+    alone say, or begin with, and a condition, a prohibition or another question of the goal's own. `turned` says that
+    the goal denies what the nearest example does not, or the other way about. `like_example` and `like_other` compare
+    all of its words with those of the most similar example, and of the most similar goal that the template leaves
+    alone."""
 
     template: Template
     understood: float
@@ -78,7 +79,9 @@ def _near(template: Template, own: Vocabulary, said: frozenset[str], first: str,
         asked=asked.get(example, 0.0),
         strange=strange,
         elsewhere=frozenset(word for word in strange if weights.knowing[word]),
-        refused=said & own.refused | strange & {CONDITIONAL, FORBIDDEN} | {first} & own.refused_first,
+        refused=said & own.refused
+        | strange & ({CONDITIONAL, FORBIDDEN} | OTHER_QUESTIONS)
+        | {first} & own.refused_first,
         turned=said & MARKS != example & MARKS,
         like_example=max((weights.share(said & each, said | each) for each in own.examples), default=0.0),
         like_other=max((weights.share(said & each, said | each) for each in own.others), default=0.0),

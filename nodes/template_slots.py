@@ -8,7 +8,7 @@ more. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -16,7 +16,7 @@ from nodes.schemas import problems
 from nodes.template_files import Parameter, TemplateFile
 from nodes.template_parameters import from_words
 from nodes.template_text import Language, comparable
-from nodes.template_words import literals_of
+from nodes.template_words import literals_of, names_of, stem
 from plans.references import as_text
 from plans.values import JSON
 
@@ -39,13 +39,16 @@ def candidates(written: TemplateFile, goal: str, language: Language) -> dict[str
     return found
 
 
-def left_over(goal: str, values: Mapping[str, JSON], inputs: Mapping[str, Any]) -> list[str]:
-    """What the goal names and these values do not use; an input file's name is used by giving the file."""
+def left_over(
+    goal: str, values: Mapping[str, JSON], inputs: Mapping[str, Any], known: Collection[str] = ()
+) -> list[str]:
+    """What the goal names and these values do not use, save names that are words which the template knows; an input
+    file's name is used by giving the file."""
     used = {as_text(value).lower() for value in values.values() if value is not None}
-    used |= {
-        name.lower() for value in inputs.values() if isinstance(value, PurePath) for name in (value.name, str(value))
-    }
-    return [literal for literal in literals_of(goal) if literal.lower() not in used]
+    paths = [value for value in inputs.values() if isinstance(value, PurePath)]
+    used |= {name.lower() for path in paths for name in (path.name, str(path))}
+    names = [name for name in names_of(goal) if stem(name.lower()) not in known]
+    return [literal for literal in [*literals_of(goal), *names] if literal.lower() not in used]
 
 
 def is_given(parameter: Parameter, value: JSON, goal: str, inputs: Mapping[str, Any]) -> bool:

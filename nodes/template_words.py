@@ -24,6 +24,13 @@ NEGATED, FORBIDDEN, CONDITIONAL = "<not>", "<do not>", "<if>"
 MARKS = frozenset({NEGATED, FORBIDDEN, CONDITIONAL})
 """Words that turn what the others say into something else."""
 
+OTHER_QUESTIONS = frozenset(
+    {"man", "much", "most", "least", "half", "part", "onl", "when", "wher", "who", "than", "compar"}  # stems
+    | set("最只半谁几少候")
+)
+"""Words that ask another question, or for a part of what is there, where a template does not know them."""
+
+_NAME = re.compile(r"(?<=[a-z0-9,] )[A-Z][a-z]+\b")
 _FORBIDS = re.compile(
     r"\b(?:do not|don't|dont|never|without|except|unless|instead of|rather than|but)\b"
     r"|不要|不用|不必|无需|(?<![分类级性区特个识])别(?![的人处])|勿|除了|除非|而不是",
@@ -121,6 +128,11 @@ def first_word(goal: str) -> str:
     words = _WORDS.findall(goal.lower()) if language_of(goal) == "en" else []
     first = next((word for word in words if word not in _POLITE), "")
     return "" if first in _SAY_NOTHING else stem(first)
+
+
+def names_of(goal: str) -> list[str]:
+    """Words with a capital letter inside an English sentence: people, places, months."""
+    return _NAME.findall(LITERAL.sub("", goal))
 
 
 def _pattern_words(pattern: str) -> set[str]:

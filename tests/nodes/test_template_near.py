@@ -43,10 +43,10 @@ def test_the_cases_are_matched_by_no_pattern() -> None:
     assert (len(MEANT), len(MORE)) == (51, 65)
 
 
-def test_seven_in_ten_paraphrases_are_offered_as_what_they_mean() -> None:
-    """Of goals in other words, at least 36 of 51 lead to their template, and at most 4 to another."""
+def test_half_of_the_paraphrases_are_offered_as_what_they_mean() -> None:
+    """Of goals in other words, at least 25 of 51 lead to their template, at most 4 to another; others are planned."""
     found = [(offered_for(case["goal"], inputs_of(case)), case["template"]) for case in MEANT]
-    assert sum(name == meant for name, meant in found) >= 36
+    assert sum(name == meant for name, meant in found) >= 25
     assert sum(name not in (meant, None) for name, meant in found) <= 4
 
 
@@ -56,10 +56,10 @@ def test_a_goal_that_asks_for_more_is_taken_for_nothing_without_a_judge() -> Non
     assert taken == []
 
 
-def test_half_of_the_goals_that_ask_for_more_cost_no_question() -> None:
-    """They are told apart by words: less than half would be put to a small model."""
+def test_three_in_four_goals_that_ask_for_more_cost_no_question() -> None:
+    """They are told apart by words: at most 17 of 65 would be put to a small model."""
     asked = [case["goal"] for case in MORE if offered_for(case["goal"], inputs_of(case))]
-    assert len(asked) <= 32
+    assert len(asked) <= 17
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=[template.name for template in TEMPLATES])
