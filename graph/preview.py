@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graph.result import PlanPreview
 from nodes.given import rejected
@@ -62,24 +62,31 @@ def _check_prices(engine: Engine, head: RunHead) -> None:
 async def preview(engine: Engine, head: RunHead) -> PlanPreview:
     """The plan a run of this head would follow, with what it will ask and cost."""
     await check_plannable(engine, head)
-    draft, source, template = await _draft(engine, head)
+    draft, source, template, by_model = await _draft(engine, head)
     plan = build_plan(draft, engine.registry, plan_id="preview", revision=1, source=source, template=template)
-    if source == "model":
+    if by_model:
         plan = guarded(plan, engine.registry)
     asks = tuple(step.id for step in plan.steps if step.require_approval or step.risk == "high")
     warnings = [fault for fault in _lint(engine.registry, draft, head) if fault.severity == "warning"]
     return PlanPreview(plan=plan, approvals=asks, warnings=tuple(warnings), estimate=_estimate(engine.registry, plan))
 
 
-async def _draft(engine: Engine, head: RunHead) -> tuple[PlanDraft, Source, str | None]:
+class _Drafted(NamedTuple):
+    draft: PlanDraft
+    source: Source
+    template: str | None = None
+    by_model: bool = False
+
+
+async def _draft(engine: Engine, head: RunHead) -> _Drafted:
     if head.given_plan is not None:
-        return head.given_plan, "file", None
+        return _Drafted(head.given_plan, "file")
     chosen = await from_template(engine, head.goal, prompt_inputs(head), head.template)
     if chosen is not None:
-        return chosen.draft, "template", chosen.template.name
+        return _Drafted(chosen.draft, "template", chosen.template.name)
     if (filled := await _by_small_model(engine, head)) is not None:
-        return filled.draft, "template", filled.template.name
-    return await _from_model(engine, head), "model", None
+        return _Drafted(filled.draft, "template", filled.template.name, by_model=True)
+    return _Drafted(await _from_model(engine, head), "model", by_model=True)
 
 
 async def _by_small_model(engine: Engine, head: RunHead) -> Filled | None:

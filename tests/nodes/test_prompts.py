@@ -22,8 +22,8 @@ JSON_VALUES = st.recursive(
 
 
 def test_there_are_prompts_for_each_call() -> None:
-    """Planner, replanner, judge and verifier each have their file; a stray one would be shipped unseen."""
-    assert NAMES == ["judge", "planner", "replanner", "verifier"]
+    """Filler, planner, replanner, judge and verifier each have their file; a stray one would be shipped unseen."""
+    assert NAMES == ["filler", "judge", "planner", "replanner", "verifier"]
 
 
 @pytest.mark.parametrize("name", NAMES)
