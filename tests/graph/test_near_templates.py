@@ -45,7 +45,7 @@ class Two:
 
     def __init__(self, server: HTTPServer) -> None:
         self.endpoint = ScriptedModel(server)
-        self.endpoint.answers(self._answer)  # type: ignore[arg-type]
+        self.endpoint.answers(self._answer)
         self.says = filling("cup")
         self.asked: list[str] = []
 
