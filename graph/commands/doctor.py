@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from graph.commands import shared
-from graph.commands.printing import counted, harmless, print_json, show
+from graph.commands.printing import harmless, print_json, show
 from graph.commands.shared import load_settings, waited
 from plans.errors import SurestepError
+from plans.wording import counted
 
 if TYPE_CHECKING:
     from graph.settings import Settings
