@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict
 
 from nodes.fold import RunFold
+from nodes.lacks import lacks
 from nodes.origins import rests_on_mock, sentence
 from nodes.state import Forked, RunStatus, TemplateUse
 from nodes.step_run import Check, StepRun
@@ -19,6 +20,9 @@ from plans.limits import Usage
 from plans.plan import Plan
 
 ResultStatus = Literal["done", "paused", "failed", "cancelled", "limited", "running"]
+
+
+ENDED = frozenset({"done", "failed", "limited", "cancelled"})
 
 
 class _Frozen(BaseModel):
@@ -61,11 +65,28 @@ class StepResult(_Frozen):
     children: tuple[StepResult, ...] = ()
 
 
+class Missing(_Frozen):
+    """A step, or one element of it (`s3[1]`), of which an ended run has no result: what it was to do, and why it has
+    not."""
+
+    step: str
+    what: str
+    why: str
+
+
+class LeftOut(_Frozen):
+    """A line of the plan's answer that is not in the answer, as it is written, and which reference found nothing."""
+
+    line: str
+    why: str
+
+
 class RunResult(_Frozen):
     """How a run ended, or where it stands. `plan` is the current revision in full, `made_from` the template that it was
     made of, if it was; `archived` says where the run's
     files are, once it is in the archive; `raise_limits` values of the limits that have stopped it with which it would
-    go on."""
+    go on. `missing` says of an ended run which results it is without, though its plan wanted them, and `left_out` which
+    lines of the plan's answer found nothing."""
 
     run_id: str
     thread_id: str
@@ -80,6 +101,8 @@ class RunResult(_Frozen):
     failures: tuple[Failure, ...] = ()
     usage: Usage = Usage()
     raise_limits: dict[str, float | int] = {}
+    missing: tuple[Missing, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     archived: str | None = None
     forked: Forked | None = None
 
@@ -87,6 +110,11 @@ class RunResult(_Frozen):
         "done": 0, "failed": 1, "paused": 3, "limited": 4, "cancelled": 5, "running": 6,
     }  # fmt: skip
     _CONFIGURATION: ClassVar[frozenset[str]] = frozenset({"MODEL_NOT_CONFIGURED", "INVALID_INPUT"})
+
+    @property
+    def partial(self) -> bool:
+        """Whether the run is done without some of its steps: a success that says what it lacks."""
+        return self.status == "done" and bool(self.missing)
 
     @property
     def exit_code(self) -> int:
@@ -105,6 +133,7 @@ class RunResult(_Frozen):
             "thread_id": self.thread_id,
             "status": self.status,
             "answer": self.answer,
+            **self._not_whole(),
             "plan": _plan_as_json(self.plan, self.made_from) if self.plan else None,
             "steps": [_step_as_json(step) for step in self.steps],
             "approvals": [request.model_dump(mode="json") for request in self.approvals],
@@ -113,6 +142,15 @@ class RunResult(_Frozen):
             **archived,
             **forked,
         }
+
+    def _not_whole(self) -> dict[str, Any]:
+        """What is said only of a run that lacks something."""
+        told: dict[str, Any] = {}
+        if self.missing:
+            told |= {"partial": self.partial, "missing": [each.model_dump(mode="json") for each in self.missing]}
+        if self.left_out:
+            told |= {"left_out": [each.model_dump(mode="json") for each in self.left_out]}
+        return told
 
 
 class RunSummary(_Frozen):
@@ -142,7 +180,7 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
     """The result that a run's journal gives."""
     if fold.head is None:
         raise ValueError("a run without a head has no result")
-    finished = fold.finished or {}
+    finished, ended = fold.finished or {}, status in ENDED
     steps = tuple(_step_result(fold, step.id, step.tool, step.title) for step in fold.plan.steps) if fold.plan else ()
     return RunResult(
         run_id=fold.head.run_id,
@@ -158,6 +196,8 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
         failures=tuple(Failure.model_validate(failure) for failure in finished.get("failures", ())),
         usage=fold.usage,
         raise_limits=finished.get("raise_limits", {}),
+        missing=tuple(Missing(step=lack.unit, what=lack.what, why=lack.why) for lack in lacks(fold)) if ended else (),
+        left_out=tuple(LeftOut.model_validate(each) for each in finished.get("left_out", ())) if ended else (),
         archived=fold.archived,
         forked=fold.head.forked,
     )

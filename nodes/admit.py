@@ -71,9 +71,10 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """It need not: its condition is false, or what it needs is not there."""
+    """It need not: its condition is false (then it is `unneeded`), or what it needs is not there."""
 
     reason: str
+    unneeded: bool = False
 
 
 Admission = Run | Ask | Refuse | Skip
@@ -121,7 +122,7 @@ def _unwanted(step: Step, facts: Facts) -> Skip | None:
     if facts.missing and step.on_dependency_failure != "degrade":
         return Skip(f"needs {', '.join(facts.missing)}, which gave no result")
     if _applies(step.when, step, facts) and not _holds("when", step.when or "", facts):
-        return Skip(f"its condition is false: {step.when}")
+        return Skip(f"its condition is false: {step.when}", unneeded=True)
     return None
 
 

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from plans.references import Reference, UnresolvedReference, as_text, follow, lines_of, parse, references_in, resolve
 from plans.values import JSON
 
 
-def filled(text: str, named: Mapping[str, JSON]) -> Iterator[tuple[str, str | None]]:
-    """Each line with what its references stand for; None for one of which a reference finds nothing, as when its step
-    was skipped."""
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line as it was written, and what it comes to; else why it comes to nothing, as when a step was skipped."""
+
+    written: str
+    text: str | None
+    why: str = ""
+
+
+def filled(text: str, named: Mapping[str, JSON]) -> Iterator[Line]:
+    """Each line of a text with what its references stand for."""
     for line in lines_of(text):
         try:
-            yield line, as_text(resolve(line, named.__getitem__))
-        except UnresolvedReference:
-            yield line, None
+            yield Line(line, as_text(resolve(line, named.__getitem__)))
+        except UnresolvedReference as error:
+            yield Line(line, None, str(error))
 
 
 def value_of(template: JSON, named: Mapping[str, JSON]) -> JSON:
@@ -30,7 +39,7 @@ def value_of(template: JSON, named: Mapping[str, JSON]) -> JSON:
     parts = parse(text)
     if len(parts) == 1 and isinstance(parts[0], Reference):
         return follow(parts[0], named.__getitem__)
-    lines = [line for _, line in filled(text, named) if line is not None]
+    lines = [line.text for line in filled(text, named) if line.text is not None]
     if not lines:
         raise UnresolvedReference(f"no line of the answer finds what it names: {_named(text)}")
     return "\n".join(lines)

@@ -44,7 +44,10 @@ async def stored_answer(
         return {"run": picture.head, "current_plan": picture.plan}
     ended = picture.finished or {"answer": None, "report_ref": None, "failures": ()}
     failures = [Failure.model_validate(failure) for failure in ended["failures"]]
-    update = {name: ended[name] for name in ("answer", "report_ref")} | {"status": stone.status, "failures": failures}
+    update = {name: ended.get(name) for name in ("answer", "report_ref", "missing")} | {
+        "status": stone.status,
+        "failures": failures,
+    }
     if state.get("messages"):
         update["messages"] = [AIMessage(ended["answer"] or "", id=f"{stone.run_id}-answer")]
     return {**update, "usage": picture.usage}

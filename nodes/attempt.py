@@ -111,7 +111,7 @@ async def _not_started(session: Session, unit: str, step: Step, why: Refuse | Sk
         await refused(session, unit, why.failure)
         _say(session, unit, step, "failed", why.failure.message)
     else:
-        await session.record("skip", unit, body={"reason": why.reason})
+        await session.record("skip", unit, body={"reason": why.reason, "unneeded": why.unneeded})
         _say(session, unit, step, "skipped", why.reason)
 
 

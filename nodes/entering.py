@@ -125,6 +125,7 @@ def _fresh(state: AgentState, head: RunHead) -> dict[str, Any]:
         "answer": None,
         "failures": [],
         "report_ref": None,
+        "missing": None,
         "current_plan": None,
         "drafted": None,
         "faults": [],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,15 @@ from langchain_core.messages import AIMessage
 
 from checkpoints.crash_points import reached
 from checkpoints.runs import OPEN
+from nodes.answer_lines import Line, filled
+from nodes.lacks import lacks
 from nodes.origins import notes
 from nodes.state import AgentState, RunHead, RunStatus
 from nodes.step_run import base_id
 from nodes.stopping import account, higher_limits, open_hits
 from nodes.template_record import served
 from plans.failure import Failure
-from plans.references import UnresolvedReference, as_text, lines_of, references_in, resolve
+from plans.references import references_in
 from plans.tolerance import gone_on_without
 from plans.values import JSON
 
@@ -40,14 +42,19 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
     failures = _failures(session)
     status = _status(session, failures)
     values = await _values(session)
-    planned = await _planned_answer(session) if status == "done" else None
-    answer = _answer(session, status, failures, planned or (_readable(values[-1]) if values else _nothing(session)))
+    planned = [] if status != "done" else await _planned_answer(session)
+    text = "\n".join(line.text for line in planned if line.text is not None)
+    text = text or (_readable(values[-1]) if values else _nothing(session))
+    unsaid = [line for line in planned if line.text is None]
+    answer = _answer(session, status, failures, "\n".join((text, *_untold(session, unsaid))))
     report = next((v["report_html"] for v in reversed(values) if isinstance(v, dict) and v.get("report_html")), None)
     body = {
         "status": status,
         "answer": answer,
         "failures": [failure.model_dump() for failure in failures],
         "report_ref": await asyncio.to_thread(_place, session.head, report) if report else None,
+        "missing": {lack.unit: lack.why for lack in lacks(session.fold)},
+        "left_out": [{"line": line.written, "why": line.why} for line in unsaid],
         "raise_limits": higher_limits(session.fold) if status == "limited" else {},
         "wall_s": round(session.elapsed_s(), 3),
     }
@@ -66,7 +73,7 @@ async def _ended(state: AgentState, session: Session, body: Mapping[str, Any]) -
         stored = await session.engine.approvals.of_run(session.head_run_id)
         await session.engine.approvals.withdraw([each.request.approval_id for each in stored if not each.decision])
     failures = [Failure.model_validate(failure) for failure in body["failures"]]
-    update = {name: body[name] for name in ("status", "answer", "report_ref")} | {"failures": failures}
+    update = {name: body.get(name) for name in ("status", "answer", "report_ref", "missing")} | {"failures": failures}
     if state.get("messages"):
         update["messages"] = [AIMessage(body["answer"] or "", id=f"{session.head_run_id}-answer")]
     return update
@@ -149,7 +156,7 @@ def _answer(session: Session, status: RunStatus, failures: list[Failure], text: 
         return "; ".join(said) or f"the run has ended before these steps have: {', '.join(_left(session))}"
     told = [f"Note: {note}." for note in notes(session.fold)]
     missing = [f"Missing: {message}." for message in said]
-    left_out = [f"Left out: {note}." for note in _skipped(session)] if missing else []
+    left_out = [f"Left out: step {lack.unit} ({lack.why})." for lack in lacks(session.fold) if not lack.failed]
     return "\n".join((text, *told, *missing, *left_out))
 
 
@@ -164,25 +171,25 @@ def _nothing(session: Session) -> str:
     return f"There is no result. Left out: {'; '.join(skipped)}." if skipped else "done"
 
 
-async def _planned_answer(session: Session) -> str | None:
-    """The plan's own answer, with what its references stand for, line by line; None if nothing of it is left."""
+async def _planned_answer(session: Session) -> list[Line]:
+    """The plan's own answer, line by line, with what its references stand for; empty if it has none."""
     template = session.plan.answer
     if template is None:
-        return None
+        return []
     named: dict[str, JSON] = {"inputs": session.head.input_values()}
     for reference in references_in(template):
         if session.fold.run(reference.name).output is not None:
             named[reference.name] = await session.value(reference.name)
-    lines = [line for text in lines_of(template) if (line := _line(text, named)) is not None]
-    return "\n".join(lines) or None
+    return list(filled(template, named))
 
 
-def _line(text: str, named: dict[str, JSON]) -> str | None:
-    """A line of the planned answer; None where a reference in it finds nothing, as when its step was skipped."""
-    try:
-        return as_text(resolve(text, named.__getitem__))
-    except UnresolvedReference:
-        return None
+def _untold(session: Session, lines: Sequence[Line]) -> Iterator[str]:
+    """What to say of lines that find nothing. Nothing of those about steps without a result: as their plan wanted it,
+    or told already as missing."""
+    for line in lines:
+        names = [reference.name for reference in references_in(line.written)]
+        if all(name == "inputs" or session.fold.run(name).output is not None for name in names):
+            yield f"Left out: a line of the answer ({line.why})."
 
 
 def _readable(value: JSON) -> str:

@@ -141,6 +141,7 @@ def _reached(self: RunFold, step_id: str, _: int, body: Body) -> None:
 def _skip(self: RunFold, unit: str, _: int, body: Body) -> None:
     run = self.run(unit)
     run.skipped_because, run.in_doubt = body["reason"], None
+    run.unneeded = body.get("unneeded", body["reason"].startswith("its condition is false"))  # 0.1.0 has the words only
     run.moved("skipped")
 
 

@@ -159,6 +159,7 @@ class AgentOutput(TypedDict, total=False):
     answer: str | None
     failures: list[Failure]
     report_ref: str | None
+    missing: dict[str, str] | None
     messages: Annotated[list[AnyMessage], add_messages]
 
 

@@ -89,7 +89,7 @@ class StepRun:
     `stand_in` what answers it without a call. `acted` says that its effect may have happened at some time, settled or
     not: nothing takes its place any more. `degraded` says what its result was made by, if not by its tool as asked,
     `mock` that it was made up, `rests_on` which degraded step runs it was made from; `kept_s` how old it was. `check`
-    is the latest look at whether the plan still holds."""
+    is the latest look at whether the plan still holds. `unneeded` says that its own condition has left it out."""
 
     status: Status = "pending"
     attempt: int = 0
@@ -112,6 +112,7 @@ class StepRun:
     exhausted: bool = False
     elapsed_s: float = 0.0
     skipped_because: str | None = None
+    unneeded: bool = False
     check: Check | None = None
 
     @property

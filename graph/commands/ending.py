@@ -27,7 +27,8 @@ def show_end(result: RunResult, toolkits: Sequence[str] = (), *, asked: bool = F
         show("", f"report: {result.report_ref}")
     for request in () if asked else result.approvals:
         show("", request_text(request))
-    show("", Text.assemble((result.status, f"bold {STYLE.get(result.status, '')}"), (f" · {figures(result)}", "dim")))
+    status = f"{result.status}, in part" if result.partial else result.status
+    show("", Text.assemble((status, f"bold {STYLE.get(result.status, '')}"), (f" · {figures(result)}", "dim")))
     if result.archived:
         show(Text(f"archived: {result.archived}", style="dim"))
     for line in _advice(result, toolkits):

@@ -113,7 +113,7 @@ def test_a_limit_that_is_reached_lets_nothing_start(limits: Limits, elapsed: flo
 def test_a_false_condition_skips_before_anything_else_is_asked() -> None:
     """A step that is not wanted needs no tool, no permission and no arguments."""
     step = a_step("a", tool="refund", args={"amount": "${b.x}"}, when="inputs.n > `5`")
-    assert admit(step, picture(step), facts(step)) == Skip("its condition is false: inputs.n > `5`")
+    assert admit(step, picture(step), facts(step)) == Skip("its condition is false: inputs.n > `5`", unneeded=True)
 
 
 @pytest.mark.parametrize("policy", ["skip", "abort"])

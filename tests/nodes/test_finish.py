@@ -68,7 +68,10 @@ async def test_a_partial_success_names_what_is_missing_and_what_was_left_out(dat
         step("free", "give", args={"value": 1}),
     ]
     async with running(database_url, tmp_path, [kit]) as agent:
-        result = await agent.run(plan=plan(*steps, answer="seen: ${with_null}"))
+        result = await agent.run(plan=plan(*steps, answer="seen: ${with_null}"), thread_id="t")
+        state = await agent.graph.aget_state({"configurable": {"thread_id": "t"}})
+    assert (result.partial, [each.step for each in result.missing]) == (True, ["lost", "without"])
+    assert state.values["missing"] == {each.step: each.why for each in result.missing}
     assert (result.status, [each.status for each in result.steps]) == ("done", ["failed", "done", "skipped", "done"])
     assert (result.answer or "").splitlines() == [
         'seen: {"from": null}',
@@ -76,6 +79,28 @@ async def test_a_partial_success_names_what_is_missing_and_what_was_left_out(dat
         "Missing: there is no such thing.",
         "Left out: step without (needs lost, which gave no result).",
     ]
+
+
+async def test_a_line_of_the_answer_that_finds_nothing_is_told(database_url: str, tmp_path: Path) -> None:
+    """In the answer and as a value of its own. Of one about a step that the plan itself has left out only the latter:
+    that is what such lines are for."""
+    steps = [
+        step("a", "give", args={"value": {"x": 1}}, output_schema={}),
+        step("b", "give", "a", args={"value": 2}, when="a.x > `5`"),
+    ]
+    answer = "x is ${a.x}\ny is ${a.y}\nb is ${b}"
+    async with running(database_url, tmp_path, [kit]) as agent:
+        result = await agent.run(plan=plan(*steps, answer=answer))
+    assert (result.status, result.partial) == ("done", False)
+    assert (result.answer or "").splitlines() == [
+        "x is 1",
+        "Left out: a line of the answer (${a.y} finds nothing in an object with the keys x).",
+    ]
+    assert [(each.line, each.why) for each in result.left_out] == [
+        ("y is ${a.y}", "${a.y} finds nothing in an object with the keys x"),
+        ("b is ${b}", "${b} names 'b', which has no result"),
+    ]
+    assert [each["line"] for each in result.as_json()["left_out"]] == ["y is ${a.y}", "b is ${b}"]
 
 
 async def test_a_failed_run_takes_its_open_questions_back(database_url: str, tmp_path: Path) -> None:
@@ -112,10 +137,10 @@ async def test_the_status_is_never_ahead_of_the_journal(
         seen: list[list[str]] = []
         write = agent.engine.runs.set_status
 
-        async def watched(run_id: str, fence: int, status: Any, summary: Any) -> None:
+        async def watched(run_id: str, fence: int, status: Any, summary: Any, **more: Any) -> None:
             if status == "done":
                 seen.append([row.kind for row in await agent.engine.journal.read(run_id)])
-            await write(run_id, fence, status, summary)
+            await write(run_id, fence, status, summary, **more)
 
         monkeypatch.setattr(agent.engine.runs, "set_status", watched)
         await agent.run(plan=plan(step("a", "give", args={"value": 1})))
