@@ -9,12 +9,13 @@ from nodes.fold import RunFold
 from nodes.fold_spending import settled_usage
 from nodes.missing import without
 from nodes.step_run import StepRun
-from plans.caps import Hit, attempt_hit, spending_hit, time_hit
+from plans.caps import Hit, attempt_hit, repeat_hit, spending_hit, time_hit
 from plans.expressions import InvalidExpression, holds, names_read
 from plans.failure import Failure
 from plans.limits import Limits
 from plans.plan import Effect, Risk, Step, highest_risk
 from plans.references import UnresolvedReference, resolve
+from plans.sameness import call_name as same_call
 from plans.values import JSON, sha256_of
 from tools.tool import Tool
 
@@ -234,10 +235,20 @@ def _within_limits(fold: RunFold, facts: Facts) -> None:
         raise _Refused(hit.code, hit.message, hit)
 
 
+def _leads_on(fold: RunFold, facts: Facts, args: dict[str, JSON]) -> None:
+    """The same call with the same result again and again, plan after plan, leads nowhere. An effect asks a person."""
+    if facts.tool is None or changes_the_world(facts.tool.effect) or fold.plan is None:
+        return
+    times = fold.progress.times(same_call(facts.tool.name, args), fold.plan.revision)
+    if (hit := repeat_hit(fold.head.limits if fold.head else Limits(), facts.tool.name, times)) is not None:
+        raise _Refused(hit.code, hit.message, hit)
+
+
 def _allowed(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> Admission:
     tool = facts.tool
     name = tool.name if tool else step.action
     shown = args if tool else {"instruction": step.instruction, **args}
+    _leads_on(fold, facts, args)
     call = call_name(name, shown)
     if call in fold.rejected:
         raise _Refused("REJECTED", f"a person has rejected this call of {name}")

@@ -168,7 +168,8 @@ async def _expand(session: Session, step: Step, facts: Facts) -> None:
     try:
         found = elements(step, dict(facts.named), facts.missing)
     except UnresolvedReference as error:
-        await record_failure(session, step.id, _failure(session, step, "UNRESOLVED_REFERENCE", str(error)))
+        failure = _failure(session, step, "UNRESOLVED_REFERENCE", str(error))
+        await record_failure(session, step.id, failure, called=False)
         return
     if (hit := elements_hit(session.head.limits, step.id, len(found))) is not None:
         await stopped_by(session, hit)
@@ -198,11 +199,11 @@ async def gather(session: Session, step_id: str) -> None:
             failure = run.failure.model_copy(
                 update={"step_id": step_id, "attempt": session.fold.run(step_id).attempt + 1, "delay_s": None}
             )
-            await record_failure(session, step_id, failure)
+            await record_failure(session, step_id, failure, called=False)
             return
     values = [None if session.fold.run(unit).output is None else await session.value(unit) for unit in units]
     started = session.clock.monotonic()
-    await record_success(session, step_id, step, values, started=started)
+    await record_success(session, step_id, step, values, started=started, told={"called": False})
 
 
 def _failure(session: Session, step: Step, code: str, message: str) -> Failure:

@@ -20,6 +20,7 @@ from nodes.tools_now import current_tool
 from plans.errors import StaleOwner
 from plans.failure import Failure, ToolFailure
 from plans.plan import Step
+from plans.sameness import call_name
 from plans.values import JSON
 from tools.call import CallFailure, Success, call
 from tools.tool import Tool
@@ -165,7 +166,9 @@ async def _call(session: Session, attempt: Attempt) -> None:
 async def _succeeded(session: Session, attempt: Attempt, outcome: Success, started: float) -> None:
     """An effect that came back has happened, even where its result is no success."""
     degraded = outcome.degraded or attempt.degraded
-    told: dict[str, Any] = {} if outcome.called else {"called": False}
+    told: dict[str, Any] = {"call": call_name(attempt.tool.name, attempt.args)}
+    if not outcome.called:
+        told["called"] = False
     if outcome.kept_s is not None:
         told["kept_s"] = round(outcome.kept_s, 3)
     if outcome.answered_by is not None:
@@ -188,7 +191,10 @@ async def _failed(session: Session, attempt: Attempt, outcome: CallFailure, star
             "attempt": attempt.number,
         }
     )
-    await record_failure(session, attempt.unit, failure, raw=outcome.raw, elapsed_s=session.clock.monotonic() - started)
+    elapsed_s = session.clock.monotonic() - started
+    await record_failure(
+        session, attempt.unit, failure, raw=outcome.raw, elapsed_s=elapsed_s, called=outcome.called or attempt.doubted
+    )
 
 
 def _code(attempt: Attempt, outcome: CallFailure) -> str:
@@ -211,7 +217,8 @@ async def _commit(
         await transaction.abort()
         await record_failure(session, unit, failure, elapsed_s=session.clock.monotonic() - started)
         return
-    body, carried = await outcome_body(session, unit, value, started=started, degraded=attempt.degraded)
+    told = {"call": call_name(attempt.tool.name, attempt.args)}
+    body, carried = await outcome_body(session, unit, value, started=started, degraded=attempt.degraded, told=told)
     row = session.row("outcome", unit, attempt.number, body, carried)
     if refusal := await _refusal_of_commit(session, transaction, row):
         message = f"what {attempt.tool.name} wrote could not be committed, and none of it was: {refusal.message}"

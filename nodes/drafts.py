@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from plans.faults import Fault
+from plans.sameness import draft_name
 from plans.values import sha256_of
 from tools.redaction import redacted
 
 if TYPE_CHECKING:
+    from nodes.fold import RunFold
     from nodes.session import Session
     from nodes.state import Drafted, Planning
 
@@ -35,6 +37,7 @@ def drafted_row(drafted: Drafted, planning: Planning, errors: Sequence[Fault], r
     """The row of a draft. `revision` is the number of the plan that it is, or would have been; `try` counts from 0."""
     return {
         "name": drafted.question or _name(drafted, revision),
+        "signature": draft_name(drafted.draft) if drafted.draft else None,
         "question": drafted.question,
         "revision": revision,
         "valid": drafted.draft is not None and not errors,
@@ -51,6 +54,11 @@ def drafted_row(drafted: Drafted, planning: Planning, errors: Sequence[Fault], r
         "faults": [_short(fault) for fault in errors[:MAX_FAULTS]],
         "more_faults": max(0, len(errors) - MAX_FAULTS),
     }
+
+
+def drafted_name(drafted: Drafted, fold: RunFold) -> str:
+    """What the row of a draft is called that may become the next revision."""
+    return drafted.question or _name(drafted, fold.plan.revision + 1 if fold.plan else 1)
 
 
 def _name(drafted: Drafted, revision: int) -> str:

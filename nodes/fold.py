@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nodes.fold_progress import Progress
 from nodes.fold_rows import APPLY
 from nodes.state import RunHead, TemplateUse, Verdict
 from nodes.step_run import Output, StepRun, base_id, child_index
@@ -82,6 +83,7 @@ class RunFold:
     input_changes: int = 0
     usage: Usage = Usage()
     hits: dict[str, Hit] = field(default_factory=dict)
+    progress: Progress = field(default_factory=Progress)
     late: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     finished: dict[str, Any] | None = None
     drafts: dict[str, dict[str, Any]] = field(default_factory=dict)

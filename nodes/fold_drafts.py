@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from nodes.fold_progress import drafted
 from nodes.state import TemplateUse
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ Body = Mapping[str, Any]
 def draft(self: RunFold, _: str, __: int, body: Body) -> None:
     """A draft was judged."""
     self.drafts.setdefault(body["name"], dict(body))
+    drafted(self, body)
 
 
 def older_form(self: RunFold, _: str, __: int, ___: Body) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.runs import OPEN
 from nodes.fold_drafts import draft, older_form, revision
+from nodes.fold_progress import anew, learned, replaced
 from nodes.fold_settling import effect_after_failure, late, settled
 from nodes.fold_spending import limit, model, reopened, reservation, wall
 from nodes.fold_verdicts import answer_verdicts, decision, edit_dropped, promised, verdict
@@ -37,6 +38,7 @@ def _version(self: RunFold, _: str, __: int, body: Body) -> None:
 def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
     """Input files have changed since they were last looked at."""
     self.input_changes += 1
+    anew(self)
     if self.head is not None:
         files = {name: InputFile.model_validate(file) for name, file in body["files"].items()}
         self.head = self.head.model_copy(update={"files": {**self.head.files, **files}})
@@ -45,7 +47,8 @@ def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
 
 
 def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
-    before = {step.id: step for step in self.plan.steps} if self.plan else {}
+    steps_before = self.plan.steps if self.plan else ()
+    before = {step.id: step for step in steps_before}
     form = self.versions.read(body)
     self.plan = Plan.model_validate(form.plan)
     self.contract, self.form = max(self.contract, form.written), form
@@ -55,6 +58,7 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     self.since.update({step_id: self.plan.revision for step_id, step in now.items() if before.get(step_id) != step})
     self.authors.update({step_id: self.plan.source for step_id, step in now.items() if before.get(step_id) != step})
     _forget_checks(self, changed)
+    replaced(self, steps_before, changed)
     for unit in [unit for unit in self.steps if base_id(unit) in changed]:
         before_change = self.steps.pop(unit)
         self.undecided.pop(unit, None)
@@ -123,6 +127,7 @@ def _outcome(self: RunFold, unit: str, attempt: int, body: Body) -> None:
         return
     run.failure = None
     run.gave(body)
+    learned(self, body)
 
 
 def _refusal(self: RunFold, unit: str, attempt: int, body: Body) -> None:

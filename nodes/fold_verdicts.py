@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from nodes.fold_progress import anew
 from nodes.fold_settling import settled
 from nodes.state import Verdict
 from nodes.step_run import base_id
@@ -28,6 +29,7 @@ def verdict(self: RunFold, _: str, __: int, body: Body) -> None:
     self.simplified = self.simplified or made.degraded
     if made.code == "NEW_INSTRUCTION" and "instruction" in body:
         self.instructions[body["instruction"]] = made.reason
+        anew(self)
     if made.step_id:
         _on_step(self, made)
     if made.verdict not in ("next", "retry", "ask"):

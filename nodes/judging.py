@@ -16,6 +16,7 @@ from nodes.stopping import refused
 from plans.failure import Failure
 from plans.plan import Step
 from plans.references import UnresolvedReference, references_in
+from plans.sameness import call_name
 from plans.values import JSON, sha256_of
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ async def call_model(
         journaled = JournaledModel(session, model, _question(session, unit, step, attempt))
         values = _values(step, named, missing)
         degraded = degraded_inputs(session.fold, step, unit)
+        call = call_name("llm", {"instruction": step.instruction, "values": values})
         judgement = await judge(journaled, step, values, goal=session.head.goal, missing=missing, degraded=degraded)
     except UnresolvedReference as error:
         await _failed(session, unit, attempt, "UNRESOLVED_REFERENCE", str(error))
@@ -45,7 +47,8 @@ async def call_model(
     except ModelFailed as error:
         await _failed(session, unit, attempt, error.code, str(error), error.delay_s)
     else:
-        await record_success(session, unit, step, judgement.value, started=started, degraded=note(missing))
+        told = {"call": call}
+        await record_success(session, unit, step, judgement.value, started=started, degraded=note(missing), told=told)
 
 
 def _question(session: Session, unit: str, step: Step, attempt: int) -> str:

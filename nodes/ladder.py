@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from nodes.means import asks_about_plans, is_critical, standing_of
 from nodes.questions import ask_about_plan, open_ticket, refusal
 from nodes.state import Drafted, Planning, Verdict
+from nodes.stopping import limits_in_the_way, stopped_by
 from nodes.verdicts import Move, decide, most_severe
 from plans.failure import Failure
 from plans.faults import Fault
@@ -81,6 +82,10 @@ async def next_rung(session: Session, drafted: Drafted, planning: Planning, erro
     if _worth_asking_again(session, drafted, planning, errors):
         again = planning.model_copy(update={"tries": planning.tries + 1})
         return {"planning": again, "edge": "repatch" if planning.purpose == "local" else "redraft"}
+    if hits := limits_in_the_way(session.fold, drafted.draft, errors):  # there is nothing to mend: a limit is too low
+        for hit in hits:
+            await stopped_by(session, hit)
+        return {"edge": "give_up"}
     if planning.purpose == "subgoal":  # a step fails, and what is done about that is decided like about any other
         return {"edge": "give_up"}
     trigger = next((verdict for verdict in session.fold.queue if verdict.key == planning.trigger), None)

@@ -6,15 +6,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from plans.caps import Hit, proposed
+from plans.caps import Hit, infeasible_hit, proposed, steps_hit
 from plans.failure import Failure
+from plans.faults import Fault
 from plans.limits import Limits
 from plans.moves import SETTLED
+from plans.plan import PlanDraft
 from plans.wording import listed
 
 if TYPE_CHECKING:
     from nodes.fold import RunFold
     from nodes.session import Session
+
+OF_LIMITS = frozenset({"TOO_MANY_STEPS", "LIMIT_INFEASIBLE"})
+"""Faults that a higher limit mends."""
 
 
 async def stopped_by(session: Session, hit: Hit) -> None:
@@ -28,6 +33,27 @@ async def refused(session: Session, unit: str, failure: Failure) -> None:
     await session.record("refusal", unit, failure.attempt, body={"failure": failure.model_dump()})
 
 
+def limits_of(fold: RunFold) -> Limits:
+    """The limits of the run."""
+    return fold.head.limits if fold.head else Limits()
+
+
+def infeasible(fold: RunFold, draft: PlanDraft) -> Hit | None:
+    """Whether a plan has more steps to run than the run may make attempts. Steps that may be left out by their own
+    condition are given the benefit of the doubt."""
+    to_run = sum(step.when is None and fold.status(step.id) not in SETTLED for step in draft.steps)
+    return infeasible_hit(limits_of(fold), fold.usage.attempts, to_run)
+
+
+def limits_in_the_way(fold: RunFold, draft: PlanDraft | None, errors: Sequence[Fault]) -> list[Hit]:
+    """The limits for which a draft cannot be used that has no other faults."""
+    codes = {fault.code for fault in errors}
+    if draft is None or not codes <= {*OF_LIMITS, "NO_PROGRESS"} or codes.isdisjoint(OF_LIMITS):
+        return []
+    found = (steps_hit(limits_of(fold), fold.progress.gone + len(draft.steps)), infeasible(fold, draft))
+    return [hit for hit in found if hit is not None]
+
+
 def open_hits(fold: RunFold) -> list[Hit]:
     """The limits that have kept the run from going on; none of them matters where all its steps have ended well."""
     if fold.plan is not None and all(fold.status(step.id) in SETTLED for step in fold.plan.steps):
@@ -37,8 +63,7 @@ def open_hits(fold: RunFold) -> list[Hit]:
 
 def higher_limits(fold: RunFold) -> dict[str, float | int]:
     """For each limit that has stopped the run a value with which it would go on."""
-    limits = fold.head.limits if fold.head else Limits()
-    return {hit.limit: proposed(limits, hit) for hit in fold.hits.values()}
+    return {hit.limit: proposed(limits_of(fold), hit) for hit in fold.hits.values()}
 
 
 def account(fold: RunFold, why: Sequence[str]) -> str:

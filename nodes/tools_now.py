@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from nodes.events import Event
@@ -10,6 +11,7 @@ from tools.tool import Tool
 
 if TYPE_CHECKING:
     from nodes.session import Session
+    from tools.registry import Registry
 
 
 async def current_tool(session: Session, name: str) -> Tool | None:
@@ -40,3 +42,15 @@ def tell_once(session: Session, message: str) -> None:
         session.notices.append(notice)
     else:
         session.emit(notice)
+
+
+class RunTools(dict[str, Tool]):
+    """Tools as they are now, that can tell why one is not among them."""
+
+    def __init__(self, registry: Registry, now: Mapping[str, Tool]) -> None:
+        super().__init__(now)
+        self._registry = registry
+
+    def why_absent(self, name: str) -> str | None:
+        """Why a tool of this name is not there, where that is known."""
+        return self._registry.why_absent(name)

@@ -17,10 +17,11 @@ from nodes.part import given_up, of_the_part
 from nodes.planner import keeping
 from nodes.questions import ask_about_plan
 from nodes.replies import written_draft
+from nodes.run_faults import found_in
 from nodes.state import AgentState, Drafted, Planning
 from plans.decisions import ABOUT_PLAN
 from plans.faults import Fault, errors_among
-from plans.lint import ToolView, build_plan, lint
+from plans.lint import ToolView, build_plan
 from plans.plan import SCHEMA_VERSION, Plan, PlanDraft
 
 if TYPE_CHECKING:
@@ -36,14 +37,16 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
     if drafted.schema_version != SCHEMA_VERSION:  # by a worker of another version: its author writes it down anew
         return {"drafted": None, "faults": [], "edge": "repatch" if planning.purpose == "local" else "redraft"}
     drafted = _with_kept_steps(session, drafted)
-    faults = [*drafted.faults, *of_the_part(session, planning, _found(session, drafted.draft, planning))]
+    found = await found_in(session, drafted, planning)
+    faults = [*drafted.faults, *of_the_part(session, planning, found)]
     errors = errors_among(faults)
     if drafted.draft is not None and not errors:
         await _store(session, drafted, drafted.draft, planning, faults)
         return _ready(faults)
     await keep_draft(session, drafted, planning, errors)
     again = await next_rung(session, drafted, planning, errors)
-    if again["edge"] == "give_up" and planning.purpose == "subgoal":  # a step has failed, not the run
+    # without a limit in its way a step has failed, not the run
+    if again["edge"] == "give_up" and planning.purpose == "subgoal" and not session.fold.hits:
         await given_up(session, planning, errors)
         return _ready([])
     return {"drafted": None, "faults": faults, **again}
@@ -77,7 +80,7 @@ async def revise(session: Session) -> list[Fault]:
         draft=edited_draft(session.plan, session.fold.edits), source="human", template=session.plan.template
     )
     draft = drafted.draft or session.plan.draft
-    faults = _found(session, draft, Planning())
+    faults = await found_in(session, drafted.model_copy(update={"draft": draft}), Planning())
     if errors := errors_among(faults):
         await keep_draft(session, drafted, Planning(), errors)
         session.emit(Event(kind="notice", message=f"the edit is not used: {'; '.join(map(str, errors))}"))
@@ -95,13 +98,14 @@ async def _rewrite(session: Session, rewritten: Mapping[str, Any]) -> list[Fault
     draft = written_draft(asked, rewritten["plan"])
     draft = keeping(session.fold.kept(), draft.model_copy(update={"goal": session.head.goal}))
     planning = Planning(purpose="first", step_id=asked.get("step"), refused=draft)
-    faults = _found(session, draft, planning)
+    drafted = Drafted(draft=draft, source="human")
+    faults = await found_in(session, drafted, planning)
     if errors := errors_among(faults):
         session.emit(Event(kind="notice", message=f"the plan is not used: {'; '.join(map(str, errors))}"))
         await ask_about_plan(session, planning, errors)
         await session.record("edit_dropped", ABOUT_PLAN, body={})
     else:
-        await _store(session, Drafted(draft=draft, source="human"), draft, planning, faults)
+        await _store(session, drafted, draft, planning, faults)
     return faults
 
 
@@ -118,46 +122,10 @@ def _with_kept_steps(session: Session, drafted: Drafted) -> Drafted:
     )
 
 
-def _found(session: Session, draft: PlanDraft | None, planning: Planning) -> list[Fault]:
-    if draft is None:
-        return []
-    head = session.head
-    found = lint(draft, session.engine.registry, inputs=tuple(head.input_values()), limits=head.limits)
-    return [*found, *_changed_kept_steps(session, draft), *_no_progress(session, draft, planning)]
-
-
 def stored_draft(session: Session) -> Drafted:
     """The current revision, as the draft it was made of."""
     plan = session.plan
     return Drafted(draft=plan.draft, source=plan.source, template=plan.template)
-
-
-def _changed_kept_steps(session: Session, draft: PlanDraft) -> list[Fault]:
-    """A step that has run, or runs, is kept as it is; a changed one needs a new id."""
-    now = {step.id: step for step in draft.steps}
-    kept = {step.id: step for step in session.plan.draft.steps} if session.fold.plan else {}
-    return [
-        Fault(
-            code="CHANGED_FINISHED_STEP",
-            step=step.id,
-            message=f"step {step.id} is {session.fold.status(step.id)} and must stay as it is",
-            fix="keep it unchanged and give the new step another id",
-        )
-        for step in session.fold.kept()
-        if now.get(step.id) not in (kept[step.id], step)
-    ]
-
-
-def _no_progress(session: Session, draft: PlanDraft, planning: Planning) -> list[Fault]:
-    """The failed step again, byte for byte, would fail again."""
-    if planning.step_id is None or session.fold.plan is None:
-        return []
-    step_id = planning.step_id.partition("[")[0]
-    before = {step.id: step for step in session.plan.draft.steps}.get(step_id)
-    if before is None or all(step != before for step in draft.steps):
-        return []
-    fix = "change its tool or its arguments"
-    return [Fault(code="NO_PROGRESS", step=step_id, message=f"step {step_id} has just failed as it stands", fix=fix)]
 
 
 async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning: Planning, faults: list[Fault]) -> None:

@@ -130,6 +130,15 @@ def elements_hit(limits: Limits, step_id: str, elements: int) -> Hit | None:
     return Hit(limit="max_for_each", code="LIMIT_STEPS", message=said, needed=elements)
 
 
+def infeasible_hit(limits: Limits, attempts: int, steps: int) -> Hit | None:
+    """Whether so many steps can be run, each once, after so many attempts."""
+    cap = limits.max_total_attempts
+    if cap is None or attempts + steps <= cap:
+        return None
+    said = f"{steps} steps are to run, and the run may make {max(0, cap - attempts)} more attempts"
+    return Hit(limit="max_total_attempts", code="LIMIT_ATTEMPTS", message=said, needed=attempts + steps)
+
+
 def proposed(limits: Limits, hit: Hit) -> float | int:
     """A value of the limit with which the run can go on for a while: twice what it is, and what it needs at least."""
     cap = getattr(limits, hit.limit) or 0

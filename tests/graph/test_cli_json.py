@@ -76,17 +76,20 @@ def test_a_limited_run_ends_with_4(project: Project, surestep: Run) -> None:
 
 def test_a_limited_run_says_what_is_finished_and_the_very_command_that_goes_on(project: Project, surestep: Run) -> None:
     """Its last line can be pasted: with it the run ends well. A step that was refused is not counted as a call."""
-    project.write("p.json", plan(*(step(f"s{n}", "double", args={"number": n}) for n in (1, 2, 3))))
+    each = step("s2", "double", "s1", args={"number": "${item}"}, for_each="${inputs.numbers}")
+    project.write("p.json", plan(step("s1", "double", args={"number": 1}), each))
     kit = ("--toolkit", "mykit:kit")
-    ended = surestep("run", "--plan", "p.json", *kit, "--thread", "t", "--limit", "max_total_attempts=2")
+    ended = surestep(
+        "run", "--plan", "p.json", *kit, "--thread", "t", "--limit", "max_total_attempts=2", "--input", "numbers=[3,4]"
+    )
     assert ended.code == 4
     told = " ".join(ended.out.split())
-    assert "the run has made 2 attempts; its limit is 2. Finished: s1, s2. Still to be done: s3." in told
-    assert "limited · 2 of 3 steps · 2 calls · " in told
+    assert "the run has made 2 attempts; its limit is 2. Finished: s1. Still to be done: s2." in told
+    assert "limited · 1 of 2 steps · 2 calls · " in told
     [_, command] = told.rsplit("go on with a higher limit: surestep ", 1)
     assert command == "resume t --limit max_total_attempts=4 --toolkit mykit:kit"
     assert surestep(*command.split()).code == 0
-    assert "done · 3 steps · 3 calls" in surestep("show", "t").out
+    assert "done · 2 steps · 3 calls" in surestep("show", "t").out
 
 
 def test_what_tools_print_never_gets_into_the_json(project: Project, surestep: Run) -> None:

@@ -68,13 +68,21 @@ async def test_a_model_is_not_waited_for_beyond_the_run_s_time(agent_on: OpenAge
 
 
 async def test_attempts_of_all_steps_together_are_capped(agent_on: OpenAgent) -> None:
-    """With room for two calls at once, of three ready steps exactly two run; the count goes on after a resume."""
+    """Of four elements that are ready at once exactly two run; the count goes on after a resume. A plan that needs more
+    attempts than are left is not begun."""
     shop = Shop()
     agent = await agent_on([shop.kit])
-    many = [step(f"d{number}", "double", args={"number": number}) for number in range(4)]
-    stopped = await agent.run(plan=plan(*many), thread_id="t", limits={"max_total_attempts": 2})
+    each = step("d", "double", args={"number": "${item}"}, for_each="${inputs.numbers}")
+    limits = {"max_total_attempts": 2}
+    stopped = await agent.run(plan=plan(each), inputs={"numbers": [1, 2, 3, 4]}, thread_id="t", limits=limits)
     assert (stopped.status, shop.calls["double"], stopped.usage.attempts) == ("limited", 2, 2)
     assert stopped.raise_limits == {"max_total_attempts": 4}
     three = await agent.resume("t", limits={"max_total_attempts": 3})
     assert (three.status, shop.calls["double"]) == ("limited", 3)
     assert (await agent.resume("t", limits={"max_total_attempts": 4})).status == "done"
+    many = [step(f"d{number}", "double", args={"number": number}) for number in range(4)]
+    never = await agent.run(plan=plan(*many), thread_id="n", limits=limits)
+    assert (never.status, shop.calls["double"], [each.code for each in never.failures]) == (
+        "limited", 4, ["LIMIT_ATTEMPTS"],
+    )  # fmt: skip
+    assert (await agent.resume("n", limits=never.raise_limits)).status == "done"

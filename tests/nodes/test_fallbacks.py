@@ -108,7 +108,7 @@ async def test_an_open_breaker_is_answered_by_what_was_kept(database_url: str, t
     assert f"Note: step s1 was {own}; s2, s3 rest on it." in (result.answer or "")
     assert [each["degraded"] for each in result.as_json()["steps"]] == [own, below, last]
     assert state["degraded"] == {"s1": own, "s2": below, "s3": last}
-    assert (result.usage.attempts, result.usage.cached) == (3, 1)
+    assert (result.usage.attempts, result.usage.cached) == (2, 1)  # what an open breaker refuses is no call
 
 
 async def test_where_nothing_is_kept_the_tool_is_asked_again_when_its_breaker_lets_it(

@@ -1,0 +1,191 @@
+"""Tests of what is wrong with a draft that only its run can tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph.gateway import Agent
+from nodes.fold import RunFold, fold
+from nodes.run_faults import call_faults, failed_again, left_of, new_steps, room_faults, tool_faults
+from nodes.stopping import limits_in_the_way
+from plans.decisions import Approve
+from plans.failure import ToolFailure
+from plans.faults import Fault
+from plans.limits import Limits
+from plans.plan import PlanDraft
+from tests.graph.kits import Shop
+from tests.nodes.model_server import ScriptedModel
+from tests.nodes.rows import a_plan, a_step, begun, decided, done, failed, intended, planned
+from tests.running import plan, running, step
+from tools.registry import Registry, Toolkit
+from tools.tool import Tool
+
+kit = Toolkit("shop")
+
+
+@kit.tool(effect="irreversible", identity_args=["to"])
+def send(to: str, text: str) -> str:
+    """Send."""
+    return to + text
+
+
+@kit.tool(effect="read", fallbacks=[{"tool": "find"}])
+def look(item: str) -> str:
+    """Look."""
+    return item
+
+
+@kit.tool(effect="read")
+def find(item: str) -> str:
+    """Find."""
+    return item
+
+
+TOOLS: dict[str, Tool] = dict(Registry.of(kit))
+
+
+def drafted(*steps: dict[str, Any]) -> PlanDraft:
+    """A draft of these steps."""
+    return PlanDraft.model_validate({"goal": "g", "steps": [{"tool": "look", "reason": "r", **each} for each in steps]})
+
+
+def has_sent(**more: Any) -> RunFold:
+    """A run whose step s has sent something to ann, or is about to."""
+    from nodes.admit import effect_name
+
+    effect = effect_name(TOOLS["send"], {"to": "ann", "text": "hi"})
+    rows = [begun(), planned(a_plan(a_step("s", tool="send"))), intended("s", effect=effect)]
+    return fold([*rows, done("s")] if more.get("finished") else rows)
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize(
+    ("by_model", "asks", "severity"), [(True, False, "error"), (True, True, "warning"), (False, False, "warning")]
+)
+def test_a_plan_does_not_repeat_an_effect_that_was_had_or_may_have_been(
+    finished: bool, by_model: bool, asks: bool, severity: str
+) -> None:
+    """By what identifies it, however it is worded; a model's plan may only where a person will be asked."""
+    fold_, [again] = has_sent(finished=finished), drafted({"id": "n", "tool": "send", "require_approval": asks}).steps
+    calls = [{"to": "bob", "text": "hi"}, {"to": "ann", "text": "once more"}]
+    [fault] = call_faults(fold_, again, TOOLS["send"], calls, by_model=by_model)
+    assert (fault.code, fault.step, fault.severity) == ("REPEATED_EFFECT", "n", severity)
+    assert "step s" in fault.message
+    assert call_faults(fold_, again, TOOLS["send"], calls[:1], by_model=by_model) == []
+
+
+def test_what_failed_is_found_again_under_another_id_and_other_words() -> None:
+    """The step that has failed now, and those that failed before and are gone; not a step on other grounds."""
+    one, other = a_step("s", args={"item": "ball"}), a_step("s", args={"item": "box"})
+    rows = [begun(), planned(a_plan(one)), failed("s", code="NOT_FOUND"), decided("s", 1, "local_replan")]
+    rows += [planned(a_plan(other), "local", ["s#1"]), failed("s", 2, code="NOT_FOUND")]
+    draft = drafted(
+        {"id": "n1", "args": {"item": "ball "}, "title": "New"},
+        {"id": "n2", "args": {"item": "box"}},
+        {"id": "n3", "args": {"item": "cup"}},
+        {"id": "n4", "args": {"item": "box"}, "depends_on": ["n3"]},
+    )
+    found = failed_again(fold(rows), draft, {step.id for step in draft.steps})
+    assert [(fault.code, fault.step) for fault in found] == [("NO_PROGRESS", "n1"), ("NO_PROGRESS", "n2")]
+    assert "s: s failed" in found[0].message
+
+
+def test_steps_of_all_revisions_count_against_the_limit_of_steps() -> None:
+    """Two that have run and are gone, and three that are planned, are more than four; and which limit would do is
+    known."""
+    gone = [a_step(name) for name in ("g1", "g2")]
+    rows = [begun(Limits(max_steps=4)), planned(a_plan(*gone)), failed("g1"), failed("g2")]
+    picture = fold([*rows, planned(a_plan(a_step("x"), revision=2))])
+    draft = drafted({"id": "x"}, {"id": "y"}, {"id": "z"})
+    [fault] = room_faults(picture, draft)
+    assert fault.code == "TOO_MANY_STEPS"
+    [hit] = limits_in_the_way(picture, draft, [fault])
+    assert (hit.code, hit.limit, hit.needed) == ("LIMIT_STEPS", "max_steps", 5)
+    assert limits_in_the_way(picture, draft, [fault, Fault(code="CYCLE", message="c")]) == []
+    assert room_faults(picture, drafted({"id": "x"}, {"id": "y"})) == []
+
+
+def test_a_plan_that_needs_more_attempts_than_are_left_is_not_begun() -> None:
+    """Finished steps need none any more, and one with a condition may need none."""
+    rows = [begun(Limits(max_total_attempts=3)), planned(a_plan(a_step("a"), a_step("b"))), done("a")]
+    draft = drafted({"id": "a"}, {"id": "b"}, {"id": "c"}, {"id": "d", "when": "inputs.x"})
+    assert room_faults(fold(rows), draft) == []
+    [fault] = room_faults(fold(rows), drafted(*({"id": name} for name in "abcd")))
+    assert (fault.code, "3 steps are to run" in fault.message) == ("LIMIT_INFEASIBLE", True)
+
+
+def test_tools_are_judged_for_new_steps_only() -> None:
+    """What has run with a tool that is off now is kept. A plan of people's goes to the tool's fallback, where it has
+    one; a model was offered others."""
+    faults = [
+        Fault(code="TOOL_UNAVAILABLE", step=name, message="off") for name in ("old", "new", "plain")
+    ]  # fmt: skip
+    steps = {step.id: step for step in drafted({"id": "new"}, {"id": "plain", "tool": "find"}).steps}
+    for by_model, severities in ((True, ["error", "error"]), (False, ["warning", "error"])):
+        found = tool_faults(faults, TOOLS, steps, by_model=by_model)
+        assert ([fault.step for fault in found], [fault.severity for fault in found]) == (["new", "plain"], severities)
+
+
+def test_new_is_what_the_revision_before_does_not_have_as_it_is() -> None:
+    """Whether a kept step comes as it was stored or as it was drafted."""
+    picture = fold([begun(), planned(a_plan(a_step("a"), a_step("b")))])
+    assert picture.plan is not None
+    kept = picture.plan.draft.steps
+    changed = kept[1].model_copy(update={"args": {"item": "x"}})
+    draft = picture.plan.draft.model_copy(update={"steps": (kept[0], changed)})
+    assert new_steps(picture, draft) == [changed]
+    assert left_of(Limits(max_wall_s=10.0), 4.0).max_wall_s == 6.0
+
+
+async def of_drafts(agent: Agent) -> list[tuple[bool, list[str]]]:
+    """What became of each draft: whether it was used, and its faults."""
+    rows = await agent.engine.database.fetch("SELECT body FROM surestep.journal WHERE kind = 'draft' ORDER BY fence, n")
+    return [(row["body"]["valid"], [fault["code"] for fault in row["body"]["faults"]]) for row in rows]
+
+
+async def test_the_same_failing_plan_in_other_words_is_an_end_and_not_a_circle(
+    database_url: str, tmp_path: Path, endpoint: ScriptedModel
+) -> None:
+    """A planner that answers every failure with the same call under a new id is told so, and not followed: the tool is
+    called once. The run is limited; with more tries, and something new, it goes on."""
+    shop = Shop()
+    shop.fails("double", *[ToolFailure("NOT_FOUND", "no such number")] * 9)
+    same = [json.dumps(plan(step(f"n{n}", "double", args={"number": 1.0}, title=f"Try {n}"))) for n in range(8)]
+    endpoint.answers(*same, json.dumps(plan(step("p", "price", args={"item": "ball"}))))
+    failing = step("s1", "double", args={"number": 1}, success_when="number > `0`")
+    async with running(database_url, tmp_path, [shop.kit], model=endpoint) as agent:
+        stopped = await agent.run(plan=plan({**failing, "success_when": None}), thread_id="t")
+        told = [codes for valid, codes in await of_drafts(agent) if not valid]
+        assert (stopped.status, shop.calls["double"]) == ("limited", 1), stopped.answer
+        assert [failure.code for failure in stopped.failures][-1] == "NO_PROGRESS"
+        assert {code for codes in told for code in codes} == {"NO_PROGRESS"}
+        assert "NO_PROGRESS" in endpoint.prompt(1)
+        assert list(stopped.raise_limits) == ["max_redrafts"]
+        asked = len(endpoint.questions)
+        endpoint.answers(json.dumps(plan(step("p", "price", args={"item": "ball"}))))
+        done_ = await agent.resume("t", limits=stopped.raise_limits)
+    assert (done_.status, shop.calls, len(endpoint.questions) - asked) == ("done", {"double": 1, "price": 1}, 1)
+
+
+async def test_a_replan_that_would_send_again_is_refused_and_one_that_asks_waits(
+    database_url: str, tmp_path: Path, endpoint: ScriptedModel
+) -> None:
+    """The letter is out when the plan's premise breaks: the planner's first new plan sends it again and is refused
+    before anything of it runs; its second asks a person, who decides."""
+    shop = Shop()
+    letter = step("s1", "send", args={"to": "${inputs.who}", "text": "hi"})
+    broken = step("s2", "double", "s1", args={"number": 1}, success_when="number > `100`")
+    again = step("n1", "send", args={"to": "ann", "text": "hi"})
+    endpoint.answers(json.dumps(plan(again)), json.dumps(plan({**again, "require_approval": True})))
+    async with running(database_url, tmp_path, [shop.kit], model=endpoint, verify="off") as agent:
+        asking = await agent.run(plan=plan(letter, broken), inputs={"who": "ann"}, thread_id="t")
+        assert (asking.status, shop.calls["send"]) == ("paused", 1), asking.answer
+        assert (await of_drafts(agent))[1] == (False, ["REPEATED_EFFECT"])
+        assert "REPEATED_EFFECT" in endpoint.prompt(1)
+        assert "repeat what step s1 has done" in asking.approvals[0].reason
+        sent = await agent.resume("t", decisions={asking.approvals[0].approval_id: Approve()})
+    assert (sent.status, shop.calls["send"]) == ("done", 2)
