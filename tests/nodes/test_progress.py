@@ -65,7 +65,7 @@ def test_anything_new_makes_repetition_progress() -> None:
 
 
 def test_a_word_from_outside_makes_everything_worth_another_try() -> None:
-    """After an instruction, or when inputs have changed, nothing counts as tried; how many steps there were still does."""
+    """After an instruction, or when inputs have changed, nothing counts as tried; how many steps there were does."""
     rows = rounds([(A, "x")], [(A, "x")])
     said = decided("", -1, "global_replan", "NEW_INSTRUCTION")
     said = (*said[:3], {**said[3], "instruction": "i1"})

@@ -154,11 +154,11 @@ async def test_the_same_failing_plan_in_other_words_is_an_end_and_not_a_circle(
     called once. The run is limited; with more tries, and something new, it goes on."""
     shop = Shop()
     shop.fails("double", *[ToolFailure("NOT_FOUND", "no such number")] * 9)
-    same = [json.dumps(plan(step(f"n{n}", "double", args={"number": 1.0}, title=f"Try {n}"))) for n in range(8)]
+    same = [json.dumps(plan(step(f"n{n}", "double", args={"number": 1}, title=f"Try {n}"))) for n in range(8)]
     endpoint.answers(*same, json.dumps(plan(step("p", "price", args={"item": "ball"}))))
-    failing = step("s1", "double", args={"number": 1}, success_when="number > `0`")
+    failing = step("s1", "double", args={"number": 1})
     async with running(database_url, tmp_path, [shop.kit], model=endpoint) as agent:
-        stopped = await agent.run(plan=plan({**failing, "success_when": None}), thread_id="t")
+        stopped = await agent.run(plan=plan(failing), thread_id="t")
         told = [codes for valid, codes in await of_drafts(agent) if not valid]
         assert (stopped.status, shop.calls["double"]) == ("limited", 1), stopped.answer
         assert [failure.code for failure in stopped.failures][-1] == "NO_PROGRESS"
@@ -180,8 +180,9 @@ async def test_a_replan_that_would_send_again_is_refused_and_one_that_asks_waits
     letter = step("s1", "send", args={"to": "${inputs.who}", "text": "hi"})
     broken = step("s2", "double", "s1", args={"number": 1}, success_when="number > `100`")
     again = step("n1", "send", args={"to": "ann", "text": "hi"})
-    endpoint.answers(json.dumps(plan(again)), json.dumps(plan({**again, "require_approval": True})))
-    async with running(database_url, tmp_path, [shop.kit], model=endpoint, verify="off") as agent:
+    holds = json.dumps({"holds": True, "reason": "yes"})
+    endpoint.answers(json.dumps(plan(again)), json.dumps(plan({**again, "require_approval": True})), holds)
+    async with running(database_url, tmp_path, [shop.kit], model=endpoint) as agent:
         asking = await agent.run(plan=plan(letter, broken), inputs={"who": "ann"}, thread_id="t")
         assert (asking.status, shop.calls["send"]) == ("paused", 1), asking.answer
         assert (await of_drafts(agent))[1] == (False, ["REPEATED_EFFECT"])

@@ -33,7 +33,7 @@ def renamed(text: str, names: dict[str, str]) -> str:
 
 @given(st.permutations(range(3)), st.permutations(["x1", "y2", "z3"]), st.text(max_size=5))
 def test_ids_words_and_order_make_no_difference(order: list[int], ids: list[str], words: str) -> None:
-    """Whatever a planner calls its steps, in whatever order and with whatever reasons it writes them: it is one plan."""
+    """Whatever a planner calls its steps, in whatever order and with whatever reasons: it is one plan."""
     names = dict(zip("abc", ids, strict=True))
     steps: list[dict[str, Any]] = [
         {"id": names["a"], "args": {"item": " ball "}, "title": words, "reason": words or "r"},
@@ -66,12 +66,8 @@ def test_a_step_on_other_grounds_is_another_step(change: dict[str, Any]) -> None
 
 def test_drafts_that_no_plan_could_be_have_names_too() -> None:
     """A cycle, two steps of one id, a reference to nothing: refused drafts are compared as well."""
-    broken = drafted(
-        {"id": "a", "args": {"x": "${b}"}},
-        {"id": "b", "args": {"x": "${a}"}},
-        {"id": "b"},
-        {"id": "c", "args": {"x": "${no}"}},
-    )
+    steps = [{"id": name, "args": {"x": f"${{{read}}}"}} for name, read in ("ab", "ba", "bc", "cz")]
+    broken = drafted(*steps)
     assert draft_name(broken) == draft_name(broken.model_copy(update={"goal": "other"}))
     assert draft_name(broken) != draft_name(drafted({"id": "a", "args": {"x": "${b}"}}))
 
