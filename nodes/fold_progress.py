@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from plans.sameness import step_names
 
 if TYPE_CHECKING:
-    from plans.plan import Step
-
     from nodes.fold import RunFold
+    from plans.plan import Step
 
 
 @dataclass(slots=True)

@@ -17,7 +17,6 @@ from plans.caps import repeat_hit
 from plans.faults import Fault, errors_among
 from plans.limits import Limits
 from plans.lint import lint
-from plans.moves import SETTLED
 from plans.plan import PlanDraft, StepDraft
 from plans.references import UnresolvedReference, references_in, resolve
 from plans.sameness import call_name, draft_name, step_names

@@ -147,28 +147,22 @@ async def of_drafts(agent: Agent) -> list[tuple[bool, list[str]]]:
     return [(row["body"]["valid"], [fault["code"] for fault in row["body"]["faults"]]) for row in rows]
 
 
-async def test_the_same_failing_plan_in_other_words_is_an_end_and_not_a_circle(
+async def test_the_same_failing_plan_in_other_words_goes_to_a_person_and_not_round_in_a_circle(
     database_url: str, tmp_path: Path, endpoint: ScriptedModel
 ) -> None:
     """A planner that answers every failure with the same call under a new id is told so, and not followed: the tool is
-    called once. The run is limited; with more tries, and something new, it goes on."""
+    called once, whatever the model calls its plans; then a person is asked."""
     shop = Shop()
     shop.fails("double", *[ToolFailure("NOT_FOUND", "no such number")] * 9)
-    same = [json.dumps(plan(step(f"n{n}", "double", args={"number": 1}, title=f"Try {n}"))) for n in range(8)]
-    endpoint.answers(*same, json.dumps(plan(step("p", "price", args={"item": "ball"}))))
-    failing = step("s1", "double", args={"number": 1})
+    same = [json.dumps(plan(step(f"n{n}", "double", args={"number": 1}, title=f"Try {n}"))) for n in range(9)]
+    endpoint.answers(*same)
     async with running(database_url, tmp_path, [shop.kit], model=endpoint) as agent:
-        stopped = await agent.run(plan=plan(failing), thread_id="t")
+        asking = await agent.run(plan=plan(step("s1", "double", args={"number": 1})), thread_id="t")
         told = [codes for valid, codes in await of_drafts(agent) if not valid]
-        assert (stopped.status, shop.calls["double"]) == ("limited", 1), stopped.answer
-        assert [failure.code for failure in stopped.failures][-1] == "NO_PROGRESS"
-        assert {code for codes in told for code in codes} == {"NO_PROGRESS"}
-        assert "NO_PROGRESS" in endpoint.prompt(1)
-        assert list(stopped.raise_limits) == ["max_redrafts"]
-        asked = len(endpoint.questions)
-        endpoint.answers(json.dumps(plan(step("p", "price", args={"item": "ball"}))))
-        done_ = await agent.resume("t", limits=stopped.raise_limits)
-    assert (done_.status, shop.calls, len(endpoint.questions) - asked) == ("done", {"double": 1, "price": 1}, 1)
+    assert (asking.status, shop.calls["double"]) == ("paused", 1), asking.answer
+    assert {code for codes in told for code in codes} == {"NO_PROGRESS"}
+    assert "it does what has failed already (s1: no such number)" in endpoint.prompt(1)
+    assert [request.kind for request in asking.approvals] == ["question"]
 
 
 async def test_a_replan_that_would_send_again_is_refused_and_one_that_asks_waits(
