@@ -16,6 +16,7 @@ from nodes.template_choice import from_template, near_template, why_aside
 from nodes.template_filler import fill_by_model
 from nodes.templates import Filled
 from nodes.validate import guarded
+from nodes.verify_when import MODEL_WRITTEN, most_questions
 from plans.errors import InvalidInput, ModelNotConfigured
 from plans.faults import Fault, errors_among
 from plans.lint import build_plan, lint
@@ -68,7 +69,7 @@ async def preview(engine: Engine, head: RunHead) -> PlanPreview:
         plan = guarded(plan, engine.registry)
     asks = tuple(step.id for step in plan.steps if step.require_approval or step.risk == "high")
     warnings = [fault for fault in _lint(engine.registry, draft, head) if fault.severity == "warning"]
-    return PlanPreview(plan=plan, approvals=asks, warnings=tuple(warnings), estimate=_estimate(engine.registry, plan))
+    return PlanPreview(plan=plan, approvals=asks, warnings=tuple(warnings), estimate=_estimate(engine, plan))
 
 
 class _Drafted(NamedTuple):
@@ -125,18 +126,20 @@ async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
     raise rejected(faults)
 
 
-def _estimate(registry: Registry, plan: Plan) -> dict[str, float]:
+def _estimate(engine: Engine, plan: Plan) -> dict[str, float]:
     def longest(step_id: str) -> float:
         step = plan.step(step_id)
-        tool = registry.get(step.tool or "")
+        tool = engine.registry.get(step.tool or "")
         return step.timeout_s or (tool.spec.timeout_s if tool else 60.0)
 
     edges = edges_of(plan.steps)
+    before_effects = engine.verifier is not None or plan.source in MODEL_WRITTEN
+    checks = most_questions(plan, engine.registry, before_effects=before_effects) if engine.checking else 0
     return {
         "steps": float(len(plan.steps)),
         "critical_path_steps": max(remaining_path(edges).values()),
         "at_most_s": round(max(remaining_path(edges, longest).values()), 1),
-        "model_calls": float(sum(step.action != "tool" for step in plan.steps)),
+        "model_calls": float(sum(step.action != "tool" for step in plan.steps) + checks),
     }
 
 

@@ -27,12 +27,22 @@ MODEL_WRITTEN = frozenset({"model", "global_replan", "local_replan"})
 def checked_after(plan: Plan, tools: Mapping[str, ToolView]) -> frozenset[str]:
     """The steps after which the plan is asked whether it still holds."""
 
-    def changes(step: StepDraft) -> bool:
-        tool = tools.get(step.tool or "")
-        return tool is not None and tool.effect != "read"
-
     marked = {step.id for step in plan.steps if step.verify_after}
-    return frozenset(marked | money_judgements(plan.steps, changes))
+    return frozenset(marked | money_judgements(plan.steps, lambda step: _has_effect(step, tools)))
+
+
+def most_questions(plan: Plan, tools: Mapping[str, ToolView], *, before_effects: bool) -> int:
+    """How many questions to a model a run of the plan may take at most, if nothing goes wrong: one after each step that
+    has no criterion of its own, and, where they are looked at too, one before each effect that rests on something."""
+    after = checked_after(plan, tools)
+    asked = sum(step.id in after and step.success_when is None for step in plan.steps)
+    effects = sum(bool(step.depends_on) and _has_effect(step, tools) for step in plan.steps)
+    return asked + (effects if before_effects else 0)
+
+
+def _has_effect(step: StepDraft, tools: Mapping[str, ToolView]) -> bool:
+    tool = tools.get(step.tool or "")
+    return tool is not None and tool.effect != "read"
 
 
 def is_unchecked(fold: RunFold, step_id: str) -> bool:
