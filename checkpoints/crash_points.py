@@ -33,6 +33,7 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "plan.queued": "A plan's revision is queued for the journal; questions it has outdated are still asked.",
         "expansion.accepted": "A for_each step's elements are in the journal; none of its children has started.",
         "model.answered": "The model has answered; its answer is not in the journal.",
+        "check.queued": "Whether the plan still holds is queued for the journal; what waits for it has not begun.",
         "approval.before_record": "What a question rests on is accepted; the question is not stored.",
         "approval.recorded": "The question is in the table where people find it; the journal does not know it.",
         "approval.before_decision": "A person has answered; the answer is not stored.",

@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from checkpoints.crash_points import reached
 from nodes.events import Event
 from nodes.journaled_model import JournaledModel, LimitReached
 from nodes.model_errors import ModelFailed
@@ -63,6 +64,7 @@ async def check_after(session: Session, step: Step) -> None:
     if check.holds is False:
         body["verdict"] = _verdict(session, step, check).model_dump()
     await session.record("check", step.id, attempt, body=body)
+    reached("check.queued")
     _tell(session, step.id, check)
     announce(session, step.id, step)
 
@@ -92,6 +94,7 @@ async def _look(session: Session, step: Step, of: tuple[str, ...]) -> None:
     try:
         check = await _by_model(session, step, Check("before", "nobody", NO_MODEL, of))
         await session.record("check", step.id, session.fold.run(step.id).attempt, body=asdict(check))
+        reached("check.queued")
         _tell(session, step.id, check)
     finally:
         over.set()

@@ -65,6 +65,41 @@ def test_a_step_starts_after_all_it_depends_on_and_exactly_once(plan: Plan, data
     assert sorted(started) == sorted(edges)
 
 
+@given(plans(), st.data())
+def test_a_result_that_is_to_be_looked_at_starts_its_step_once_more_and_keeps_its_dependents_waiting(
+    plan: Plan, data: Any
+) -> None:
+    """Whatever else runs, in whatever order, and with a new revision at any time: each look happens exactly once, and
+    nothing begins before the looks at all it depends on."""
+    picture, edges = fold([begun(), planned(plan)]), edges_of(plan.steps)
+    due = data.draw(st.sets(st.sampled_from(sorted(edges))))
+    looked: list[str] = []
+    in_flight: set[str] = set()
+
+    def unchecked(step_id: str) -> bool:
+        return step_id in due and step_id not in looked and picture.status(step_id) == "done"
+
+    frontier = Frontier(plan, picture, in_flight, unchecked)
+    while True:
+        while len(in_flight) < data.draw(st.integers(1, 3)) and (unit := frontier.pop(0.0)) is not None:
+            assert all(picture.is_over(name) and not unchecked(name) for name in edges[unit])
+            in_flight.add(unit)
+            if data.draw(st.booleans()):
+                frontier = Frontier(plan, picture, in_flight, unchecked)
+        if not in_flight:
+            break
+        unit = data.draw(st.sampled_from(sorted(in_flight)))
+        if picture.is_over(unit):
+            looked.append(unit)
+        else:
+            end(picture, unit, data.draw(st.sampled_from(ENDS)))
+        in_flight.discard(unit)
+        frontier.push(unit)
+        frontier.resolved(unit)
+    assert sorted(looked) == sorted(name for name in due if picture.status(name) == "done")
+    assert all(picture.is_over(name) for name in edges)
+
+
 @given(plans())
 def test_of_the_ready_ones_the_longest_remaining_path_goes_first(plan: Plan) -> None:
     """What is popped is never less urgent than what follows at the same moment; equals keep the plan's order."""

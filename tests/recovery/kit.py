@@ -21,12 +21,13 @@ CALL_S = 5.0
 """How long an effect may take: so long, and a little more, its outcome is waited for when its worker sleeps."""
 BOOKINGS = "CREATE TABLE bookings (book text, account text)"
 
+WORDS = {"id": "words", "action": "llm", "instruction": "Say ${price.price} in words.", "reason": "test"}
 PLAN = plan(
     step("price", "price", args={"item": "ball"}),
     step("rate", "rate"),
     step("large", "large"),
     step("charge", "charge", timeout_s=CALL_S, args={"account": "${item}"}, for_each="${inputs.accounts}"),
-    {"id": "words", "action": "llm", "instruction": "Say ${price.price} in words.", "reason": "test"},
+    {**WORDS, "verify_after": True},
     step("book", "book_it", "charge", "rate", "large", timeout_s=CALL_S, args={"account": "of ${price.price}"}),
     step("ship", "ship", "book", timeout_s=CALL_S, args={"text": "${words}"}),
     step("send", "send", "ship", timeout_s=CALL_S, args={"text": "to ${book.booked}"}, require_approval=True),
@@ -127,5 +128,7 @@ class World:
 
 
 def model_answer(prompt: str) -> str:
-    """What the model says: a mended step, or the price in words."""
+    """What the model says: a mended step, that the plan still holds, or the price in words."""
+    if "You check a plan" in prompt:
+        return '{"holds": true, "reason": "eight is a price"}'
     return MENDED if "You repair one step" in prompt else "eight"

@@ -19,17 +19,20 @@ from tests.running import plan, running, step
 from tools.registry import ToolContext, Toolkit
 
 LENIENT = {"in_a_row": 1_000, "min_calls": 1_000, "window": 1_000}
+WORDS = {"id": "words", "action": "llm", "instruction": "Say ${price.price} in words.", "reason": "test"}
 PLAN = plan(
     step("price", "price", args={"item": "ball"}),
     step("rate", "rate"),
     step("each", "double", args={"number": "${item}"}, for_each="${inputs.numbers}"),
-    {"id": "words", "action": "llm", "instruction": "Say ${price.price} in words.", "reason": "test"},
+    {**WORDS, "verify_after": True},
     step("charge", "charge", args={"amount": "${price.price}"}),
     step("book", "book", "charge", args={"amount": "${rate.rate}"}),
     step("send", "send", "book", args={"text": "${words}"}, require_approval=True),
     step("total", "total", "send", args={"numbers": "${each[*].number}"}),
     answer="${total.total} ${words} ${send.sent}",
 )
+QUESTIONS = 3
+"""What a model is asked in a run that nobody kills: a mended step, the words, and whether the plan still holds."""
 
 
 def unanswered(rows: Sequence[Past]) -> int:
@@ -106,8 +109,10 @@ class World:
 
 
 def by_prompt(question: Question) -> str:
-    """What the model says: a mended step, or the price in words."""
+    """What the model says: a mended step, that the plan still holds, or the price in words."""
     asked = json.dumps(question["messages"])
+    if "You check a plan" in asked:
+        return json.dumps({"holds": True, "reason": "eight is a price"})
     mended = plan(step("price", "price", args={"item": "football"}))
     return json.dumps(mended) if "You repair one step" in asked else "eight"
 
@@ -178,11 +183,11 @@ class Trial:
         doubt = in_doubt(rows)
         assert calls["send"] == ("send" not in doubt and "send" not in finished(rows)), place
         assert keys.get("charge") == doubt.get("charge", keys.get("charge")), place
-        assert len(self.endpoint.questions) == 2 - sum(row.kind == "model" for row in rows), place
+        assert len(self.endpoint.questions) == QUESTIONS - sum(row.kind == "model" for row in rows), place
         booked = await self.agent.engine.database.fetch("SELECT amount FROM bookings")
         assert [row["amount"] for row in booked] == [3], place
         usage = (again.usage.steps, again.usage.model_calls, again.usage.local_replans)
-        assert usage == (self.result.usage.steps, 2 + unanswered(rows), 1), place
+        assert usage == (self.result.usage.steps, QUESTIONS + unanswered(rows), 1), place
 
 
 @pytest.mark.timeout(600)

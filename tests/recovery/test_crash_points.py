@@ -18,6 +18,7 @@ LATER = {
     "journal.before_batch": (8, 20), "journal.batch_committed": (8, 20), "effect.intended": (2, 3, 4, 5),
     "effect.returned": (2, 3, 4, 5), "node.flushed": (6,), "checkpoint.stored": (2,), "lease.released": (2,),
     "lease.acquired": (2,), "plan.queued": (2,), "run.status_set": (3,),
+    "model.answered": (3,),
 }  # fmt: skip
 """Comings to a point, besides the first, that are another moment of the run."""
 WITHDRAWAL = ("approval.before_withdrawal", "approval.withdrawn")
