@@ -76,7 +76,7 @@ def unjudged(step: Step, fold: RunFold, plan: Plan, tools: Mapping[str, ToolView
         if name in found or name in judged or known[name].success_when is not None:
             continue
         tool = tools.get(known[name].tool or "")
-        gave = fold.status(name) == "done"
+        gave = fold.status(name) == "done" and known[name].action != "plan"  # what a sub-goal came to is in its steps
         found[name] = gave and (tool is None or tool.effect == "read")
         waiting += known[name].depends_on
     return tuple(name for name, counts in found.items() if counts)
