@@ -17,7 +17,7 @@ from nodes.lacks import lacks
 from nodes.origins import notes
 from nodes.state import AgentState, RunHead, RunStatus
 from nodes.step_run import base_id
-from nodes.stopping import account, higher_limits, open_hits
+from nodes.stopping import account, failed_because, higher_limits, open_hits
 from nodes.template_record import served
 from plans.failure import Failure
 from plans.references import references_in
@@ -153,7 +153,8 @@ def _answer(session: Session, status: RunStatus, failures: list[Failure], text: 
     if status == "limited":
         return account(session.fold, list(said))
     if status != "done":
-        return "; ".join(said) or f"the run has ended before these steps have: {', '.join(_left(session))}"
+        why = list(said) or [f"the run has ended before these steps have: {', '.join(_left(session))}"]
+        return failed_because(session.fold, why)
     told = [f"Note: {note}." for note in notes(session.fold)]
     missing = [f"Missing: {message}." for message in said]
     left_out = [f"Left out: step {lack.unit} ({lack.why})." for lack in lacks(session.fold) if not lack.failed]

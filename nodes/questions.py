@@ -9,6 +9,7 @@ from nodes.asking import record_request
 from nodes.events import Event
 from nodes.state import Planning
 from nodes.step_run import base_id
+from nodes.stopping import finished
 from plans.decisions import ABOUT_PLAN
 from plans.failure import Failure
 from plans.faults import Fault
@@ -43,7 +44,7 @@ async def open_ticket(session: Session, unit: str, failure: Failure) -> str:
         "ticket": ticket,
         "failure": {"code": failure.code, "message": failure.message},
         "tried": list(tried(session, unit)),
-        "finished": finished(session),
+        "finished": list(finished(session.fold)),
     }
     tool = failure.tool or session.step(base_id(unit)).tool or session.step(base_id(unit)).action
     await record_request(session, unit, "ticket", tool, args, "high", f"ticket {ticket}: {failure.message}")
@@ -62,13 +63,6 @@ def refusal(faults: Sequence[Fault]) -> str:
 def _plainly(fault: Fault) -> str:
     where = f"step {fault.step}: " if fault.step and fault.step not in fault.message else ""
     return f"{where}{fault.message} ({fault.code})"
-
-
-def finished(session: Session) -> list[str]:
-    """The steps that are done, each by its id and what it is about."""
-    steps = session.fold.plan.steps if session.fold.plan is not None else ()
-    done = [step for step in steps if session.fold.status(step.id) == "done"]
-    return [f"{step.id} ({step.title or step.tool or step.action})" for step in done]
 
 
 def tried(session: Session, unit: str) -> Iterable[str]:

@@ -66,6 +66,19 @@ def higher_limits(fold: RunFold) -> dict[str, float | int]:
     return {hit.limit: proposed(limits_of(fold), hit) for hit in fold.hits.values()}
 
 
+def failed_because(fold: RunFold, why: Sequence[str]) -> str:
+    """What a person reads of a run that has failed: why, and what is finished all the same."""
+    done = finished(fold)
+    return "\n".join(("; ".join(why), *([f"Finished: {listed(done)}."] if done else [])))
+
+
+def finished(fold: RunFold) -> list[str]:
+    """The steps that are done, each by its id and what it is about."""
+    steps = fold.plan.steps if fold.plan is not None else ()
+    done = [step for step in steps if fold.status(step.id) == "done"]
+    return [f"{step.id} ({step.title or step.tool or step.action})" for step in done]
+
+
 def account(fold: RunFold, why: Sequence[str]) -> str:
     """What a person reads of a run that a limit has stopped."""
     told = [f"Stopped by a limit: {'; '.join(why)}."]
