@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 
 from nodes.fold import fold
 from nodes.state import Verdict
-from nodes.verdicts import SEVERITY, Standing, backoff_s, decide, most_severe
+from nodes.verdicts import (
+    FIRST,
+    MOVES,
+    OF_ALTERNATIVES,
+    SEVERITY,
+    VERDICT_OF,
+    Move,
+    Standing,
+    backoff_s,
+    decide,
+    most_severe,
+)
 from plans.failure import CODES, Failure, VerdictName
 from tests.nodes.rows import Row, a_plan, a_step, begun, decided, failed, planned
 
@@ -33,9 +44,9 @@ def verdicts_until_the_end(code: str, standing: Standing) -> list[VerdictName]:
     """What is decided about one failure that comes back again and again, as each means is used up."""
     found: list[VerdictName] = []
     while not found or found[-1] not in ("finish", "next", "ask"):
-        verdict = decide(Failure(code=code, message="no", step_id="s1", attempt=1), standing, now=0.0).verdict
-        found.append(verdict)
-        standing = used_up(standing, verdict)
+        made = decide(Failure(code=code, message="no", step_id="s1", attempt=1), standing, now=0.0)
+        found.append(made.verdict)
+        standing = replace(standing, simpler_plan=False) if made.degraded else used_up(standing, made.verdict)
     return found
 
 
@@ -83,6 +94,53 @@ def test_the_first_verdict_is_the_one_that_the_table_of_codes_names(code: str) -
     named = CODES[code].verdict
     first = decide(Failure(code=code, message="no", step_id="s1", attempt=1), FRESH, now=0.0).verdict
     assert first == named
+
+
+MENDED = {"soft", "hard", "semantic"}
+"""Classes of failures that repairs are for; what ends otherwise is nobody's to mend."""
+NO_REPAIR = {"MODEL_NOT_CONFIGURED", "PLAN_INVALID"}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_what_nothing_mends_goes_to_the_template_and_then_to_a_person(code: str) -> None:
+    """Where the step is needed: behind every other repair of its row, first the simplified plan, then a ticket."""
+    standing = replace(FRESH, needed=True, simpler_plan=True, asks=True)
+    found = verdicts_until_the_end(code, standing)
+    before = verdicts_until_the_end(code, FRESH)
+    is_mended = (CODES[code].class_ in MENDED and code not in NO_REPAIR) or code == "TOOL_DISABLED"
+    assert found == ([*before[:-1], "global_replan", "ask"] if is_mended else before)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_what_the_plan_can_do_without_is_no_ticket(code: str) -> None:
+    """A plan that says how it goes on is followed: neither a simpler plan nor a person stands before that."""
+    standing = replace(POOR, tolerated=True, simpler_plan=True, asks=True)
+    assert verdicts_until_the_end(code, standing) == verdicts_until_the_end(code, replace(POOR, tolerated=True))
+
+
+@pytest.mark.parametrize("code", [code for code in CODES if CODES[code].class_ in MENDED])
+def test_a_repair_that_came_to_nothing_gives_way_to_what_is_behind_it(code: str) -> None:
+    """A failed local replan leads on to a global one, not to itself; a failed global one to the exhausted end."""
+    failure = Failure(code=code, message="no", step_id="s1", attempt=1)
+    rich = replace(FRESH, alternative=None, needed=True, simpler_plan=True, asks=True)
+
+    def behind(after: Move) -> VerdictName:
+        return decide(failure, rich, now=0.0, after=after).verdict
+
+    if code not in NO_REPAIR:
+        assert behind("local_replan") == "global_replan"
+        simpler = decide(failure, rich, now=0.0, after="global_replan")
+        assert (simpler.verdict, simpler.degraded, simpler.counted) == ("global_replan", True, False)
+        assert behind("simpler_plan") == "ask"
+    assert behind("ticket") == "finish"
+
+
+def test_every_move_of_every_row_has_its_verdict() -> None:
+    """The table names no move that could not be told."""
+    rows = [*MOVES.values(), *FIRST.values(), *OF_ALTERNATIVES.values()]
+    assert {move for row in rows for move in row} <= set(VERDICT_OF)
+    assert set(VERDICT_OF.values()) == set(SEVERITY)
+    assert set(MOVES) == {row.class_ for row in CODES.values()}
 
 
 REFUSED: list[VerdictName] = ["fallback", *LOCAL, *GLOBAL, "finish"]
