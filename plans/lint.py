@@ -12,6 +12,8 @@ from plans.faults import Fault
 from plans.limits import Limits
 from plans.lint_calls import action_faults, argument_faults, depth_faults
 from plans.lint_conditions import condition_faults
+from plans.lint_limits import deadline_warnings, limit_faults
+from plans.lint_order import order_warnings
 from plans.lint_references import reference_faults
 from plans.lint_schemas import schema_faults
 from plans.lint_scope import Permits, Scope, ToolView
@@ -30,7 +32,7 @@ MOST = 200
 
 _CHECKS = (
     size_faults, id_faults, action_faults, argument_faults, dependency_faults, reference_faults, condition_faults,
-    cycle_faults, schema_faults, subgoal_faults, warnings,
+    cycle_faults, schema_faults, subgoal_faults, limit_faults, warnings, order_warnings, deadline_warnings,
 )  # fmt: skip
 
 

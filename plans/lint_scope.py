@@ -48,6 +48,20 @@ class ToolView(Protocol):
         """JSON schema of its result, if it declares one."""
         ...
 
+    @property
+    def timeout_s(self) -> float:
+        """The time that one call may take, in seconds."""
+        ...
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether it declares how its effect is taken back."""
+        ...
+
+    def least_s(self, calls: int) -> float:
+        """The least time that so many calls take by its own rate limit, in seconds."""
+        ...
+
     def check_args(self, args: Mapping[str, JSON], references: Sequence[Path] = ()) -> list[tuple[str, str]]:
         """Every problem as (place, sentence); a place at or under a reference has none."""
         ...

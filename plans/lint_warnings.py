@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from plans.faults import Fault
@@ -10,9 +11,11 @@ from plans.plan import StepDraft
 from plans.references import references_in
 from plans.schedule import dependents_of
 
+_NAME = re.compile(r"(?<![\w-])[A-Za-z_][\w-]*")
+
 
 def warnings(scope: Scope) -> Iterator[Fault]:
-    """NO_CRITERION and UNREAD_OUTPUT."""
+    """NO_CRITERION, UNREAD_OUTPUT and MISSING_DEPENDENCY."""
     for at in scope.placed:
         unclear = scope.doubts(at, "action", "tool", "success_when", "output_schema")
         if not unclear and not _can_fail(scope, at[1]):
@@ -21,6 +24,20 @@ def warnings(scope: Scope) -> Iterator[Fault]:
             message = f"{what} counts as success"
             yield fault("NO_CRITERION", message, at, fix=fix, severity="warning")
     yield from _unread(scope)
+    yield from _mentioned(scope)
+
+
+def _mentioned(scope: Scope) -> Iterator[Fault]:
+    """Steps that a model is told about in words only: it is given nothing of them. (For a reference the edge is added.)
+    Only names with a digit are looked for; `report` is a word like any other."""
+    numbered = {name for name in scope.steps if any(letter.isdigit() for letter in name)}
+    for at in scope.placed:
+        words = set(_NAME.findall(at[1].instruction or "")) & numbered
+        for name in sorted(words.difference(scope.edges.get(at[1].id, ()), (at[1].id,))):
+            message = f"the instruction speaks of {name}, and this step neither waits for it nor reads it"
+            yield fault(
+                "MISSING_DEPENDENCY", message, at, ("instruction",), fix=f"write ${{{name}}}", severity="warning"
+            )
 
 
 def _can_fail(scope: Scope, step: StepDraft) -> bool:

@@ -43,6 +43,16 @@ class ResultSchema:
         """The schema of an element, if this is a list. Raises Missing where it cannot be one."""
         return self._with(self._elements(self.here, "a list"))
 
+    def longest(self) -> int | None:
+        """The most elements that this list may have; None where its schema names none."""
+        most = [form.get("maxItems") if isinstance(form, Mapping) else None for form in self._forms(self.here)]
+        return max((each for each in most if isinstance(each, int)), default=None) if None not in most else None
+
+    def shortest(self) -> int:
+        """The fewest elements that this list has, by its schema."""
+        least = [form.get("minItems", 0) if isinstance(form, Mapping) else 0 for form in self._forms(self.here)]
+        return min((each for each in least if isinstance(each, int)), default=0)
+
     def _with(self, here: Schema) -> ResultSchema:
         return ResultSchema(self.root, here)
 

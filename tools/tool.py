@@ -68,6 +68,21 @@ class Tool:
         return self.spec.to_configure
 
     @property
+    def timeout_s(self) -> float:
+        """The time that one call may take, in seconds."""
+        return self.spec.timeout_s
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether it declares how its effect is taken back."""
+        return self.undo is not None
+
+    def least_s(self, calls: int) -> float:
+        """The least time that so many calls take by its rate limit, in seconds; 0 where answers may be kept ones."""
+        limit = self.spec.rate_limit
+        return 0.0 if limit is None or self.spec.cache_ttl_s else (calls - 1) // limit.calls * limit.per_s
+
+    @property
     def input_schema(self) -> dict[str, Any]:
         """JSON schema of the arguments."""
         return self.arguments.schema

@@ -37,6 +37,13 @@ class Tool:
     enabled: bool = True
     to_configure: str | None = None
     output_schema: dict[str, JSON] | None = None
+    timeout_s: float = 8.0
+    can_undo: bool = False
+    a_second: int | None = None
+
+    def least_s(self, calls: int) -> float:
+        """So many calls, with so many a second."""
+        return (calls - 1) // self.a_second if self.a_second else 0.0
 
     def check_args(self, args: Mapping[str, JSON], references: Sequence[Path] = ()) -> list[tuple[str, str]]:
         """Missing, unknown and wrongly typed arguments; what a reference fills is not looked at."""
