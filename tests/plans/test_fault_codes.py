@@ -72,7 +72,11 @@ PAIRS = [
     Pair("PLAN_AMBIGUOUS", f"{GOOD} {GOOD}", f"{GOOD} {{ok}}"),
     Pair("PLAN_EMPTY", text(), GOOD),
     Pair("SCHEMA_INVALID", text({**GET, "source": "x"}), text({**GET, "reason": "x"})),
-    Pair("SCHEMA_INVALID", text(GET, {**SECOND, "when": "s1.labels.a == true"}), text(GET, {**SECOND, "when": "s1.labels.a == `true`"})),
+    Pair(
+        "SCHEMA_INVALID",
+        text(GET, {**SECOND, "when": "s1.labels.a == true"}),
+        text(GET, {**SECOND, "when": "s1.labels.a == `true`"}),
+    ),
     Pair("DUPLICATE_KEY", TWICE, GOOD),
     Pair("VERSION_TOO_NEW", text(GET, schema_version=SCHEMA_VERSION + 1), text(GET, schema_version=SCHEMA_VERSION)),
     Pair("DUPLICATE_STEP_ID", text(GET, {**SECOND, "id": "s1", "args": {"order_id": "B"}}), text(GET, SECOND)),
@@ -82,21 +86,61 @@ PAIRS = [
     Pair("INVALID_ARGS", text({**GET, "args": {"order_id": "a\x00"}}), GOOD),
     Pair("RULE_VIOLATED", text({**GET, "tool": "ruled", "args": {"order_id": "A13"}}), text({**GET, "tool": "ruled"})),
     Pair("CYCLE", text({**GET, "depends_on": ["s2"]}, SECOND), text(GET, {**SECOND, "depends_on": ["s1"]})),
-    Pair("UNKNOWN_DEPENDENCY", text(GET, {**SECOND, "depends_on": ["s0"]}), text(GET, {**SECOND, "depends_on": ["s1"]})),
+    Pair(
+        "UNKNOWN_DEPENDENCY", text(GET, {**SECOND, "depends_on": ["s0"]}), text(GET, {**SECOND, "depends_on": ["s1"]})
+    ),
     Pair("UNKNOWN_REFERENCE", text(GET, {**SECOND, "args": {"order_id": "${s1.idd}"}}), text(GET, SECOND)),
-    Pair("UNKNOWN_REFERENCE", text({"id": "s1", "tool": "top_ten"}, {**EACH, "for_each": "${s1}", "args": {"order_id": "${item.idd}"}}), text({"id": "s1", "tool": "top_ten"}, {**EACH, "for_each": "${s1}"})),
-    Pair("MISSING_DEPENDENCY", text(GET, {**WRITE, "depends_on": [], "instruction": "Judge what s1 found."}), text(GET, {**WRITE, "instruction": "Judge what s1 found."})),
+    Pair(
+        "UNKNOWN_REFERENCE",
+        text({"id": "s1", "tool": "top_ten"}, {**EACH, "for_each": "${s1}", "args": {"order_id": "${item.idd}"}}),
+        text({"id": "s1", "tool": "top_ten"}, {**EACH, "for_each": "${s1}"}),
+    ),
+    Pair(
+        "MISSING_DEPENDENCY",
+        text(GET, {**WRITE, "depends_on": [], "instruction": "Judge what s1 found."}),
+        text(GET, {**WRITE, "instruction": "Judge what s1 found."}),
+    ),
     Pair("TOO_MANY_STEPS", text(GET, SECOND), GOOD, Limits(max_steps=1)),
-    Pair("LIMIT_INFEASIBLE", text(*({"id": f"s{n}", "tool": "rare", "args": {"n": n}} for n in range(12))), text(*({"id": f"s{n}", "tool": "rare", "args": {"n": n}} for n in range(9))), Limits(max_wall_s=10)),
-    Pair("LIMIT_INFEASIBLE", text(GET, {**WRITE, "instruction": "x" * 900}), text(GET, {**WRITE, "instruction": "x" * 800}), Limits(max_tokens=100)),
-    Pair("LIMIT_INFEASIBLE", text({"id": "s1", "tool": "thousands"}, {**EACH, "for_each": "${s1}"}), text({"id": "s1", "tool": "top_ten"}, {**EACH, "for_each": "${s1}"})),
+    Pair(
+        "LIMIT_INFEASIBLE",
+        text(*({"id": f"s{n}", "tool": "rare", "args": {"n": n}} for n in range(12))),
+        text(*({"id": f"s{n}", "tool": "rare", "args": {"n": n}} for n in range(9))),
+        Limits(max_wall_s=10),
+    ),
+    Pair(
+        "LIMIT_INFEASIBLE",
+        text(GET, {**WRITE, "instruction": "x" * 900}),
+        text(GET, {**WRITE, "instruction": "x" * 800}),
+        Limits(max_tokens=100),
+    ),
+    Pair(
+        "LIMIT_INFEASIBLE",
+        text({"id": "s1", "tool": "thousands"}, {**EACH, "for_each": "${s1}"}),
+        text({"id": "s1", "tool": "top_ten"}, {**EACH, "for_each": "${s1}"}),
+    ),
     Pair("NO_CRITERION", text(GET, {**SEND, "success_when": None}), text(GET, SEND)),
     Pair("UNREAD_OUTPUT", text(GET, answer="done"), text(GET, answer="${s1.id}")),
     Pair("REDUNDANT_STEP", text(GET, {**GET, "id": "s2"}), text(GET, {**GET, "id": "s2", "args": {"order_id": "A2"}})),
-    Pair("NO_UNDO", text({**GET, "tool": "set_flag"}, {**SEND, "depends_on": ["s1"]}), text({**GET, "tool": "pay"}, {**SEND, "depends_on": ["s1"]})),
-    Pair("UNBOUNDED_FOR_EACH", text({"id": "s1", "tool": "everything"}, {**EACH, "for_each": "${s1}"}), text({"id": "s1", "tool": "everything"}, {**EACH, "for_each": "${s1[:20]}"})),
-    Pair("OVER_DEADLINE", text({"id": "s1", "tool": "slow", "args": {"n": 1}}, {"id": "s2", "tool": "slow", "args": {"n": 2}, "depends_on": ["s1"]}), text({"id": "s1", "tool": "slow", "args": {"n": 1}}, {"id": "s2", "tool": "slow", "args": {"n": 2}}), WAIT),
-]  # fmt: skip
+    Pair(
+        "NO_UNDO",
+        text({**GET, "tool": "set_flag"}, {**SEND, "depends_on": ["s1"]}),
+        text({**GET, "tool": "pay"}, {**SEND, "depends_on": ["s1"]}),
+    ),
+    Pair(
+        "UNBOUNDED_FOR_EACH",
+        text({"id": "s1", "tool": "everything"}, {**EACH, "for_each": "${s1}"}),
+        text({"id": "s1", "tool": "everything"}, {**EACH, "for_each": "${s1[:20]}"}),
+    ),
+    Pair(
+        "OVER_DEADLINE",
+        text(
+            {"id": "s1", "tool": "slow", "args": {"n": 1}},
+            {"id": "s2", "tool": "slow", "args": {"n": 2}, "depends_on": ["s1"]},
+        ),
+        text({"id": "s1", "tool": "slow", "args": {"n": 1}}, {"id": "s2", "tool": "slow", "args": {"n": 2}}),
+        WAIT,
+    ),
+]
 
 
 def judged(pair: Pair, written: str) -> list[Fault]:
@@ -124,8 +168,15 @@ def test_every_code_of_a_plan_is_shown() -> None:
 @pytest.mark.parametrize(
     "steps",
     [
-        [GET, {"id": "w", "tool": "set_flag", "args": {"order_id": "A1"}, "depends_on": ["s1"]}, {**GET, "id": "s2", "depends_on": ["w"]}],
-        [{"id": "a", "tool": "send_reply", "args": SEND["args"], "success_when": "@"}, {"id": "b", "tool": "send_reply", "args": SEND["args"], "success_when": "@"}],
+        [
+            GET,
+            {"id": "w", "tool": "set_flag", "args": {"order_id": "A1"}, "depends_on": ["s1"]},
+            {**GET, "id": "s2", "depends_on": ["w"]},
+        ],
+        [
+            {"id": "a", "tool": "send_reply", "args": SEND["args"], "success_when": "@"},
+            {"id": "b", "tool": "send_reply", "args": SEND["args"], "success_when": "@"},
+        ],
         [GET, {**GET, "id": "s2", "when": "s1.status == 'late'"}],
         [{**GET, "for_each": "${inputs.ids}", "args": {"order_id": "${item}"}}],
         [GET, {**EACH, "for_each": "${s1.lines[*].sku | [:3]}", "args": {"order_id": "${item}"}}],
@@ -133,8 +184,8 @@ def test_every_code_of_a_plan_is_shown() -> None:
         [{**GET, "tool": "set_flag"}, {**SECOND, "args": {"order_id": "A"}, "depends_on": ["s1"]}],
         [SEND, {**GET, "id": "s3"}],
     ],
-    ids=["read again after a change", "effects", "another condition", "an input", "a slice", "words", "a look after", "beside"],
-)  # fmt: skip
+    ids=["read after a change", "effects", "another condition", "an input", "a slice", "words", "a look", "beside"],
+)
 def test_a_warning_is_not_given_where_the_plan_may_well_be_meant(steps: list[dict[str, Any]]) -> None:
     """Warnings stay few: what a careful author would write gets none."""
     assert lint_reading(read_plan(text(*steps)), KIT, inputs=("ids",)) == []
