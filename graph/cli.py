@@ -178,17 +178,18 @@ def approve(
             "--happened", metavar="RESULT", help="Of a step that may have happened: it has, with this result."
         ),
     ] = None,
+    answer: Annotated[
+        str | None, typer.Option("--answer", metavar="TEXT", help="Of a question or a ticket: what to do instead.")
+    ] = None,
+    plan: Annotated[Path | None, typer.Option("--plan", help="Of a question about the plan (@plan): this one.")] = None,
     toolkit: Toolkits = None,
     approve: Approve = "ask",
     json: Json = False,
 ) -> None:
-    """Allow a step as it was shown, and go on with the run."""
-    from graph.commands.people import decide
-    from plans.decisions import Approve as Yes
-    from plans.decisions import Respond
+    """Allow a step as it was shown, or answer a question, and go on with the run."""
+    from graph.commands.people import allowed, decide
 
-    decision = Yes() if happened is None else Respond(message=happened)
-    decide(thread, step, decision, toolkit or [], approve, as_json=json)
+    decide(thread, step, allowed(happened, answer, plan), toolkit or [], approve, as_json=json)
 
 
 @app.command()

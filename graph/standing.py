@@ -12,6 +12,10 @@ from nodes.step_run import StepRun
 
 def standing(picture: RunFold) -> Iterator[Event]:
     """The plan, every step run that is not merely pending, and every request that waits for a person."""
+    if (question := picture.question) is not None:
+        yield Event(
+            kind="approval", step_id=question.step_id, tool=question.tool, status="pending", message=question.reason
+        )
     if picture.plan is None:
         return
     yield Event(kind="plan", message=picture.plan.source, plan=picture.plan.model_dump(mode="json"))

@@ -21,9 +21,12 @@ MEANINGS: dict[RequestKind, dict[str, str]] = {
         "respond": "it has, give its result",
         "reject": "leave it, skip the step",
     },
-    "question": {"respond": "give an answer"},
+    "question": {"respond": "say what to do", "edit": "give a plan of your own", "reject": "end the run"},
+    "ticket": {"approve": "try once more", "respond": "say what to do instead", "reject": "end the run"},
 }
 """What the decisions about a request of this kind mean; elsewhere they mean what they are called."""
+ASKED_FOR: dict[RequestKind, str] = {"question": "what to do", "ticket": "what to do instead"}
+"""What is asked for when somebody answers in words; elsewhere it is a result."""
 LONGEST_VALUE = 4_000
 """Characters of one argument that are shown; a longer one is cut, and its length and where all of it is are said."""
 
@@ -33,6 +36,8 @@ def request_text(request: ApprovalRequest) -> str:
     meaning = {
         "risk": f"{request.tool}, risk {request.risk}",
         "unknown_outcome": f"{request.tool} may have happened or not",
+        "question": "nothing could plan this",
+        "ticket": f"{request.tool} has failed, and nothing mends it",
     }.get(request.kind, request.tool)
     width = max(len(name) for name in ("why", *request.args))
     shown = [
@@ -57,11 +62,15 @@ def _value(value: object) -> str:
 
 def answers(request: ApprovalRequest, toolkits: Sequence[str]) -> list[str]:
     """The command lines that answer a request, each with what it means where that is not plain."""
+    asked = (request.thread_id, request.step_id)
+    words = ("--answer", "TEXT") if request.kind in ASKED_FOR else ("--happened", "RESULT")
     commands = {
-        "approve": surestep("approve", request.thread_id, request.step_id, toolkits=toolkits),
-        "respond": surestep("approve", request.thread_id, request.step_id, "--happened", "RESULT", toolkits=toolkits),
-        "reject": surestep("reject", request.thread_id, request.step_id, toolkits=toolkits),
+        "approve": surestep("approve", *asked, toolkits=toolkits),
+        "respond": surestep("approve", *asked, *words, toolkits=toolkits),
+        "reject": surestep("reject", *asked, toolkits=toolkits),
     }
+    if request.kind == "question":
+        commands["edit"] = surestep("approve", *asked, "--plan", "FILE", toolkits=toolkits)
     meanings = MEANINGS.get(request.kind, {})
     return [
         f"{command}    {meanings[word]}" if word in meanings else command
@@ -92,7 +101,7 @@ async def _answer(kind: RequestKind) -> Decision | None:
                 return Approve()
             case "reject" if (why := await _line("  why (may be empty): ")) is not None:
                 return Reject(message=why)
-            case "respond" if result := await _line("  its result, JSON or text: "):
+            case "respond" if result := await _line(f"  {ASKED_FOR.get(kind, 'its result, JSON or text')}: "):
                 return Respond(result)
             case "later":
                 return None

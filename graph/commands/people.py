@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from graph.commands.asking import answers, request_text, who
 from graph.commands.printing import print_json, say, show
+from graph.commands.reading import read_text
 from graph.commands.run import Drive, end
 from graph.commands.shared import opened, waited
-from plans.decisions import ApprovalRequest, Decision
+from plans.decisions import ABOUT_PLAN, ApprovalRequest, Approve, Decision, Edit, Respond
+from plans.errors import InvalidInput
 
 if TYPE_CHECKING:
     from graph.gateway import Agent, ApproveMode
@@ -37,6 +40,19 @@ def list_approvals(thread: str | None, toolkits: Sequence[str], *, as_json: bool
             show(f"  {answer}")
 
 
+def allowed(happened: str | None, answer: str | None, plan: Path | None) -> Decision:
+    """What `approve` was told, and with what. Raises InvalidInput for two of them, PlanRejected with all faults."""
+    if sum(said is not None for said in (happened, answer, plan)) > 1:
+        raise InvalidInput("--happened, --answer and --plan say different things; give one of them")
+    if plan is not None:
+        from nodes.given import given_draft
+
+        draft = given_draft(read_text(str(plan), "the plan"))
+        return Edit(args=draft.model_dump(mode="json", exclude_defaults=True))
+    said = happened if happened is not None else answer
+    return Approve() if said is None else Respond(message=said)
+
+
 def decide(
     thread: str, step: str, decision: Decision, toolkits: Sequence[str], approve: ApproveMode, *, as_json: bool
 ) -> NoReturn:
@@ -45,7 +61,8 @@ def decide(
 
     async def start(agent: Agent) -> RunResult:
         request = await agent.decide(thread, step, decision, by=who())
-        say(f"recorded: {decision.type} {request.tool} of step {request.step_id}")
+        about = f"{request.tool} of step {request.step_id}" if request.step_id != ABOUT_PLAN else "the plan"
+        say(f"recorded: {decision.type} {about}")
         return await drive.resumed(agent)
 
     end(drive, start)
