@@ -11,6 +11,7 @@ import typer.main
 from graph.cli_options import (
     Age,
     Approve,
+    Eager,
     Erase,
     Files,
     Goal,
@@ -77,13 +78,14 @@ def run(
     request_id: Request = None,
     approve: Approve = "ask",
     limit: LimitOptions = None,
+    eager: Eager = False,
     json: Json = False,
 ) -> None:
     """Pursue a goal until it is done, fails or waits."""
     from graph.commands.run import RunOptions, run_goal
 
     run_goal(
-        RunOptions(goal, template, plan, input or [], file or [], thread, request_id, approve, limit or []),
+        RunOptions(goal, template, plan, input or [], file or [], thread, request_id, approve, limit or [], eager),
         toolkit or [],
         as_json=json,
     )

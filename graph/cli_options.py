@@ -24,6 +24,7 @@ LimitOptions = Annotated[
     list[str] | None,
     typer.Option("--limit", metavar="NAME=N", help="A cap, such as max_steps=20 or max_wall_s=60; repeatable."),
 ]
+Eager = Annotated[bool, typer.Option("--eager", help="Begin to read while the model still writes the plan.")]
 Template = Annotated[str | None, typer.Option("--template", metavar="NAME", help="Use this template.")]
 PlanFile = Annotated[
     Path | None, typer.Option("--plan", metavar="FILE", help="Run this plan (JSON or YAML; - is stdin).")

@@ -35,6 +35,7 @@ def options_from(settings: Settings) -> EngineOptions:
         connections=settings.connections,
         lease_s=settings.lease_s,
         durability=settings.durability,
+        eager=settings.eager,
         checks=settings.verifier_model != NO_VERIFIER,
         plan_versions=replace(PLAN_VERSIONS, canary=settings.plan_canary),
         on_unplannable=settings.on_unplannable,

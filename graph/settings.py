@@ -59,6 +59,7 @@ class Settings(BaseModel):
     name. `verifier_model` is asked whether a plan still holds, else `small_model`; "off": none is.
     `structured_output` says how the model's endpoint can be held to a schema; "auto" finds out. A question to a model
     has `model_timeout_s`, each of its requests `model_first_token_s` to begin the answer.
+    With `eager` the reads at the beginning of a plan start while the model still writes the rest.
     A planning prompt is cut to `prompt_tokens`, by estimate, as far as that can be. `prices` are what a million
     tokens of a model cost (`SURESTEP_PRICES="name=0.5/1.5"`: of prompts, of completions).
     """
@@ -82,6 +83,7 @@ class Settings(BaseModel):
     verifier_model: str | None = None
     structured_output: Literal["auto", "json_schema", "tools", "text"] = "auto"
     model_first_token_s: float = Field(default=8.0, gt=0, le=3_600)
+    eager: bool = False
     prompt_tokens: int = Field(default=PROMPT_TOKENS, ge=1_000, le=10_000_000)
     model_timeout_s: float = Field(default=60.0, gt=0, le=3_600)
     prices: dict[str, TokenPrice] = Field(default_factory=dict)

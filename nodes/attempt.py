@@ -10,6 +10,7 @@ from checkpoints.crash_points import reached
 from nodes.admit import Admission, Ask, Facts, Refuse, Run, Skip, admit, may_expand
 from nodes.asking import ask_person
 from nodes.calling import call_tool, resend
+from nodes.early import answered_early
 from nodes.events import Event
 from nodes.judging import call_model
 from nodes.missing import note, without
@@ -123,7 +124,7 @@ async def _run(session: Session, unit: str, step: Step, admitted: Run, named: di
         await call_model(session, unit, step, named, admitted.missing)
     elif step.action == "plan":
         await pursue(session, step, named, admitted.missing)
-    else:
+    elif not await answered_early(session, unit, step, admitted):
         await call_tool(session, unit, step, admitted)
 
 

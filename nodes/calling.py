@@ -157,13 +157,13 @@ async def _call(session: Session, attempt: Attempt) -> None:
         elif transaction is not None:
             await _commit(session, attempt, transaction, outcome.value, started)
         else:
-            await _succeeded(session, attempt, outcome, started)
+            await succeeded(session, attempt, outcome, started)
     finally:
         if transaction is not None:
             await transaction.abort()
 
 
-async def _succeeded(session: Session, attempt: Attempt, outcome: Success, started: float) -> None:
+async def succeeded(session: Session, attempt: Attempt, outcome: Success, started: float) -> None:
     """An effect that came back has happened, even where its result is no success."""
     degraded = outcome.degraded or attempt.degraded
     told: dict[str, Any] = {"call": call_name(attempt.tool.name, attempt.args)}

@@ -66,6 +66,7 @@ class EngineOptions:
     lease_s: float = LEASE_S
     durability: Durability = "exit"
     on_unplannable: Literal["ask", "refuse"] = "ask"
+    eager: bool = False
     connections: Mapping[str, str] = field(default_factory=dict)
     checks: bool = True
     plan_versions: PlanVersions = PLAN_VERSIONS

@@ -9,7 +9,7 @@ from checkpoints.runs import OPEN
 from nodes.fold_drafts import draft, older_form, revision
 from nodes.fold_progress import anew, learned, replaced
 from nodes.fold_settling import effect_after_failure, late, settled
-from nodes.fold_spending import limit, model, reopened, reservation, wall
+from nodes.fold_spending import early, limit, model, reopened, reservation, wall
 from nodes.fold_verdicts import answer_verdicts, decision, edit_dropped, promised, verdict
 from nodes.inheritance import inherited
 from nodes.state import InputFile
@@ -205,6 +205,7 @@ APPLY: dict[str, Apply] = {
     "draft": draft,
     "older_form": older_form,
     "plan": _plan,
+    "early": early,
     "intent": _intent,
     "outcome": _outcome,
     "unknown": _unknown,

@@ -18,6 +18,11 @@ _RESERVED = ("prompt_tokens", "completion_tokens", "cost")
 _SPENT = (*_RESERVED, "estimated_tokens", "model_requests")
 
 
+def early(self: RunFold, _: str, __: int, ___: Body) -> None:
+    """A read that begins while the plan is still written: counted, whatever becomes of it."""
+    self.usage = self.usage.plus(attempts=1)
+
+
 def reservation(self: RunFold, _: str, __: int, body: Body) -> None:
     """What a question may cost counts as spent until its outcome is known; where none follows it stays so."""
     spent = {name: body.get(name, 0) for name in _RESERVED}

@@ -64,7 +64,7 @@ async def request(
 ) -> Arrived:
     """The answer to one request, which is counted in the question. Raises ModelFailed; AnswerUnusable never."""
     question.requests += 1
-    arrived, bodies = Arrived(), list[str]()
+    arrived, bodies = Arrived(mode=mode), list[str]()
     try:
         await _receive(chat, settings, question.sent(mode, with_usage=with_usage), question, arrived, bodies)
         if arrived.finish_reason is None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from nodes.model_modes import Mode
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessageChunk
@@ -27,11 +30,19 @@ class Arrived:
     model: str | None = None
     tokens: tuple[int, int] | None = None
     pieces: int = 0
+    mode: Mode = "text"
 
     @property
     def written(self) -> str:
         """All that the model wrote, whatever it is."""
         return self.text + self.refusal + "".join(name + arguments for name, arguments in self.calls.values())
+
+    @property
+    def only_text(self) -> str | None:
+        """What the answer is, if it is one text, or one call of a function and nothing beside it; else None."""
+        if self.refusal or (self.calls and self.text) or len(self.calls) > 1:
+            return None
+        return next((arguments for _, arguments in self.calls.values()), self.text)
 
     def take(self, piece: BaseMessageChunk) -> bool:
         """Add a piece of the stream; whether the model said anything with it, aloud or in thought."""
@@ -57,13 +68,20 @@ class Arrived:
         call[1] += arguments or ""
 
 
+LISTENER: ContextVar[Callable[[Arrived], None] | None] = ContextVar("LISTENER", default=None)
+"""Who hears each answer as it comes, of questions that are asked within where it is set."""
+
+
 async def receive(
     chat: ChatOpenAI, messages: Sequence[tuple[str, str]], more: Mapping[str, Any], first_token_s: float, into: Arrived
 ) -> None:
     """Ask, and gather the answer. Raises TimeoutError if it does not begin in time, and whatever the client raises."""
     async with asyncio.timeout(first_token_s) as patience, aclosing(_stream(chat, messages, more)) as stream:
         async for piece in stream:
-            if into.take(piece) and patience.when() is not None:
+            said = into.take(piece)
+            if (hear := LISTENER.get()) is not None:
+                hear(into)
+            if said and patience.when() is not None:
                 patience.reschedule(None)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from nodes.events import Event
 from nodes.journaled_model import JournaledModel
 from nodes.ladder import is_answered, is_refused, wanted
+from nodes.listening import reading_ahead
 from nodes.model_errors import ModelFailed
 from nodes.offered import examples, finished_steps, offered_tools, prompt_inputs
 from nodes.part import depth_left, in_whole, question, told
@@ -120,19 +121,21 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
         key, part = question(session, planning), await told(session, session.step(planning.step_id or ""))
     try:
         offered = await offered_tools(session)
-        answer = await draft_plan(
-            JournaledModel(session, model, key),
-            _goal(session, planning),
-            prompt_inputs(session.head),
-            offered,
-            few_shots=examples(session.engine.registry, offered),
-            faults=faults,
-            finished=await finished_steps(session),
-            failure=_failure(session, planning),
-            budget=model.settings.prompt_tokens,
-            part=part,
-            subgoals=depth_left(session, planning) > 0,
-        )
+        finished = await finished_steps(session)
+        with reading_ahead(session, offered):
+            answer = await draft_plan(
+                JournaledModel(session, model, key),
+                _goal(session, planning),
+                prompt_inputs(session.head),
+                offered,
+                few_shots=examples(session.engine.registry, offered),
+                faults=faults,
+                finished=finished,
+                failure=_failure(session, planning),
+                budget=model.settings.prompt_tokens,
+                part=part,
+                subgoals=depth_left(session, planning) > 0,
+            )
     except (ModelFailed, ModelNotConfigured) as error:
         fault = Fault(code="MODEL_FAILED", message=str(error))
         return Drafted(

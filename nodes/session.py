@@ -12,6 +12,7 @@ from checkpoints.crash_points import reached
 from checkpoints.journal import Row
 from checkpoints.leases import Lease
 from nodes.at_hand import AtHand
+from nodes.early import EarlyReads
 from nodes.events import Event
 from nodes.fold import RunFold
 from nodes.lateness import LateAnswers
@@ -64,6 +65,7 @@ class Session:
     known: set[str] = field(default_factory=set)
     founded: set[str] = field(default_factory=set)
     notices: list[Event] = field(default_factory=list)
+    early: EarlyReads = field(default_factory=EarlyReads)
     late: LateAnswers = field(default_factory=LateAnswers)
     checks: Checks = field(default_factory=Checks)
     told: set[str] = field(default_factory=set)
@@ -286,6 +288,7 @@ class Session:
         try:
             if self.scheduler is not None:
                 await self.scheduler.stop()
+            await self.early.stop()
             await self.late.stop()
             if self.fold.finished is None and not self._let_go:
                 await self.record("elapsed", body={"wall_s": round(self.elapsed_s(), 3)})

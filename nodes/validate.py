@@ -9,6 +9,7 @@ from uuid import uuid4
 from checkpoints.crash_points import reached
 from nodes.answers import edited_draft
 from nodes.drafts import keep_draft
+from nodes.early import settle
 from nodes.events import Event
 from nodes.fold_rows import outdated
 from nodes.fold_verdicts import promises
@@ -43,6 +44,7 @@ async def validate(state: AgentState, session: Session) -> dict[str, Any]:
     if drafted.draft is not None and not errors:
         await _store(session, drafted, drafted.draft, planning, faults)
         return _ready(faults)
+    settle(session)
     await keep_draft(session, drafted, planning, errors)
     again = await next_rung(session, drafted, planning, errors)
     # without a limit in its way a step has failed, not the run
@@ -165,6 +167,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     await session.record("plan", body=body)
     reached("plan.queued")
     await session.engine.approvals.withdraw(questions)
+    settle(session)
     await session.flush()  # nobody is shown a plan that a crash could take back
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
 

@@ -13,7 +13,7 @@ from plans.versions import PLAN_VERSIONS, PlanVersions
 JOURNAL_VERSION = 2
 """Version of the journal's rows. 1: the first. 2: intents say until when they may start, questions to models are
 reserved, runs can be forked, large bodies are references, results say no more than their reference does not, fallbacks
-have kinds, answers that come late and checks of the plan are rows."""
+have kinds, answers that come late, checks of the plan and reads that begin early are rows."""
 
 Body = Mapping[str, Any]
 

@@ -38,6 +38,7 @@ class RunOptions:
     request_id: str | None = None
     approve: ApproveMode = "ask"
     limits: list[str] = field(default_factory=list)
+    eager: bool = False
 
     def named_inputs(self) -> dict[str, Any]:
         """Values and files under one set of names. Raises InvalidInput for a name that both have."""
@@ -71,6 +72,7 @@ class Drive:
     approve: ApproveMode
     as_json: bool
     limits: dict[str, Any] = field(default_factory=dict)
+    eager: bool = False
 
     def __post_init__(self) -> None:
         self.view = View()
@@ -152,7 +154,7 @@ def run_goal(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) -> 
     options.one_source()
     inputs, draft, limits = options.named_inputs(), options.draft(), values(options.limits, "--limit")
     thread = options.thread if options.thread is not None else new_id()
-    drive = Drive(thread, toolkits, options.approve, as_json=as_json)
+    drive = Drive(thread, toolkits, options.approve, as_json=as_json, eager=options.eager)
 
     async def start(agent: Agent) -> RunResult:
         return await agent.run(
@@ -198,7 +200,7 @@ def end(drive: Drive, start: Callable[[Agent], Awaitable[RunResult]]) -> NoRetur
 
 
 def _driven(drive: Drive, start: Callable[[Agent], Awaitable[RunResult]]) -> RunResult | None:
-    opening = opened(drive.toolkits)
+    opening = opened(drive.toolkits, eager=drive.eager)
 
     async def work() -> RunResult | None:
         async with opening as agent:

@@ -54,7 +54,7 @@ def registry_for(settings: Settings) -> Registry:
     return registry
 
 
-def opened(toolkits: Sequence[str], *, calls: bool = True) -> AbstractAsyncContextManager[Agent]:
+def opened(toolkits: Sequence[str], *, calls: bool = True, eager: bool = False) -> AbstractAsyncContextManager[Agent]:
     """An agent for one command; one that calls no tool does without those of servers. Settings and toolkits are read
     here and now: call it before async work begins, for imports of some seconds would hold up whatever else the event
     loop is to do, a Ctrl-C among it."""
@@ -62,6 +62,8 @@ def opened(toolkits: Sequence[str], *, calls: bool = True) -> AbstractAsyncConte
     from graph.agent import open_agent
     from graph.settings import TABLES
 
+    if eager:
+        settings = settings.model_copy(update={"eager": True})
     if not calls:
         settings = settings.model_copy(update={name: {} for name in TABLES})
     return open_agent(registry_for(settings), settings=settings)
