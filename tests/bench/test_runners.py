@@ -18,6 +18,7 @@ from bench.w4 import killed
 from bench.w5 import measure as safeguards
 from bench.w6 import measure as judged
 from bench.w7 import BOUND, chain, each_failing, fan
+from bench.w8 import plan_of, timed, writing
 from bench.work import Work, payload
 from checkpoints.database import Database
 from plans.errors import ConfigurationError
@@ -145,3 +146,13 @@ def test_mending_one_step_costs_less_than_a_seventh_of_planning_anew(plan: Plan)
     costs = list(each_failing(plan, Registry.of(orders, tabular)))
     assert len(costs) == len(plan.steps)
     assert 0 < max(cost.ratio for cost in costs) <= BOUND
+
+
+async def test_the_first_result_and_the_end_of_a_plan_that_is_still_written_are_timed(
+    database_url: str, tmp_path: Path
+) -> None:
+    """With and without an early start the run is done, and its first result comes before its end."""
+    with writing(plan_of(4), 0.1) as endpoint:
+        for eager in (True, False):
+            first, end = await timed(database_url, tmp_path, endpoint, eager=eager)
+            assert 0 < first < end

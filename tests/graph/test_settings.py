@@ -85,7 +85,7 @@ def test_every_setting_has_a_variable() -> None:
         "templates": "t", "lease_s": "9", "durability": "sync", "http_hosts": "a.example.com, *.example.org:8443",
         "http_private_hosts": "in.example.com=10.0.0.5", "http_max_bytes": "4096", "http_certificates": "c.pem",
         "structured_output": "tools", "on_unplannable": "refuse", "plan_canary": "10",
-        "model_first_token_s": "30", "model_timeout_s": "90", "prompt_tokens": "8000",
+        "model_first_token_s": "30", "model_timeout_s": "90", "prompt_tokens": "8000", "eager": "true",
         "prices": "org/gpt-x=0.5/1.5, small = 0 / 0.25",
     }  # fmt: skip
     settings = Settings.load(environment={variable_of(name): value for name, value in values.items()})

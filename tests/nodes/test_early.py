@@ -161,52 +161,39 @@ async def test_nothing_begins_early_unless_it_is_asked_for(drive: Drive) -> None
     assert drive.kinds("early") == []
 
 
-@pytest.mark.parametrize(
-    "kept_back",
-    [
-        step("s1", "send", args={"text": "x"}),
-        step("s1", "peep", args={"key": "x"}),
-        step("s1", "look", args={"key": "x"}, require_approval=True),
-        step("s1", "look", args={"key": "x"}, risk="high"),
-        step("s1", "look", args={"key": "x"}, when="inputs.x"),
-        step("s1", "look", args={"key": "x"}, requires="inputs.x"),
-        step("s1", "look", args={"key": "${item}"}, for_each="${inputs.keys}"),
-        {"id": "s1", "action": "llm", "instruction": "think", "reason": "test"},
-    ],
-    ids=[
-        "an effect",
-        "high risk",
-        "approval",
-        "raised risk",
-        "a condition",
-        "a precondition",
-        "for each",
-        "a judgement",
-    ],
+KEPT_BACK = (
+    step("effect", "send", args={"text": "x"}),
+    step("high", "peep", args={"key": "x"}),
+    step("asks", "look", args={"key": "x"}, require_approval=True),
+    step("raised", "look", args={"key": "x"}, risk="high"),
+    step("when", "look", args={"key": "x"}, when="inputs.x"),
+    step("requires", "look", args={"key": "x"}, requires="inputs.x"),
+    step("each", "look", args={"key": "${item}"}, for_each="${inputs.keys}"),
+    {"id": "llm", "action": "llm", "instruction": "think", "reason": "test"},
 )
-async def test_what_may_not_begin_early_does_not_nor_what_rests_on_it(drive: Drive, kept_back: dict[str, Any]) -> None:
-    """Only an unconditional read that nobody has to be asked about; what depends on another step waits for the plan."""
-    whole = plan(kept_back, step("s2", "look", "s1", args={"key": "b"}), step("s3", "look", args={"key": "c"}))
-    await drive.ends(Writing(*parts(whole, 3), "text"), early=1)
+"""Steps that do not begin early: effects, what somebody may be asked about, what may not run at all or not just once,
+and judgements."""
+
+
+async def test_what_may_not_begin_early_does_not_nor_what_rests_on_it(drive: Drive) -> None:
+    """Only an unconditional read that nobody has to be asked about begins; what depends on another step waits."""
+    after = [step(f"after_{each['id']}", "look", each["id"], args={"key": "b"}) for each in KEPT_BACK]
+    whole = plan(*KEPT_BACK, *after, step("free", "look", args={"key": "c"}))
+    await drive.ends(Writing(*parts(whole, len(whole["steps"])), "text"), early=1)
     assert drive.seen_early == [("look", "c")]
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
-        plan(step("s1", "look", args={"key": 5})),
-        plan(step("s1", "nowhere", args={})),
-        plan(step("s1", "look", args={"key": "${s9.x}"})),
-        plan(step("s1", "look", args={"key": "${inputs.nothing}"})),
-    ],
-    ids=["arguments", "tool", "later step", "input"],
-)
-async def test_a_beginning_with_a_fault_begins_nothing(drive: Drive, first: dict[str, Any]) -> None:
+async def test_a_beginning_with_a_fault_begins_nothing(drive: Drive) -> None:
     """Wrong arguments, no such tool, a step or an input that is not there: what follows is not begun either."""
-    whole = {**first, "steps": [*first["steps"], step("s2", "look", args={"key": "b"})]}
-    good = Writing(*parts(LOOKS, 3), "text")
-    result = await drive.ends(Writing(*parts(whole, 2), "text"), good, early=0)
-    assert (result.status, drive.seen_early) == ("done", [])
+    faulty = (
+        step("s1", "look", args={"key": 5}),
+        step("s1", "nowhere", args={}),
+        step("s1", "look", args={"key": "${s9.x}"}),
+    )
+    plans = [plan(first, step("s2", "look", args={"key": "b"})) for first in faulty]
+    result = await drive.ends(*(Writing(*parts(each, 2), "text") for each in plans), early=0, on_unplannable="refuse")
+    assert (result.status, drive.shop.calls) == ("failed", [])
+    assert drive.kinds("early") == []
 
 
 async def test_prose_before_a_plan_keeps_its_reads_back(drive: Drive) -> None:
