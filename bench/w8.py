@@ -95,33 +95,40 @@ def plan_of(size: int) -> str:
 def writing(text: str, seconds: float) -> Iterator[str]:
     """The address of an endpoint whose model writes this text, evenly over so many seconds."""
 
-    class Model(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            """Stream one completion."""
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.end_headers()
-            length = -(-len(text) // PIECES)
-            for place in range(0, len(text), length):
-                self._say({"content": text[place : place + length]}, None)
-                time.sleep(seconds / PIECES)
-            self._say({}, "stop")
-            self.wfile.write(b"data: [DONE]\n\n")
-
-        def _say(self, delta: dict[str, Any], finish_reason: str | None) -> None:
-            choice = {"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": finish_reason}
-            chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
-            self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
-            self.wfile.flush()
-
-        def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-            """Nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Model) as listening:
+    answering = type("Answering", (_Streaming,), {"text": text, "seconds": seconds, "do_POST": _Streaming.answer})
+    with ThreadingHTTPServer(("127.0.0.1", 0), answering) as listening:
         thread = threading.Thread(target=listening.serve_forever, daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{listening.server_port}/v1"
         finally:
             listening.shutdown()
+
+
+class _Streaming(BaseHTTPRequestHandler):
+    """Answers each question with the same completion."""
+
+    text: str
+    seconds: float
+
+    def answer(self) -> None:
+        """Stream it, piece by piece."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        length = -(-len(self.text) // PIECES)
+        for place in range(0, len(self.text), length):
+            self._say({"content": self.text[place : place + length]}, None)
+            time.sleep(self.seconds / PIECES)
+        self._say({}, "stop")
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def _say(self, delta: dict[str, Any], finish_reason: str | None) -> None:
+        choice = {"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": finish_reason}
+        chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+        self.wfile.write(f"data: {json.dumps(chunk)}\n\n".encode())
+        self.wfile.flush()
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Nothing."""
