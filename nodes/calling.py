@@ -137,6 +137,18 @@ async def _unknown(session: Session, unit: str, attempt: int, tool: str, why: st
     await record_failure(session, unit, failure)
 
 
+async def read_early(session: Session, attempt: Attempt, name: str) -> Success | None:
+    """The result of a read that is no step's yet. That it is made is a row, accepted before it; what it gives is handed
+    back and nothing more."""
+    tool, head = attempt.tool, session.head
+    if tool.effect != "read":
+        raise AssertionError(f"{tool.name} is not called before the plan is stored: it has an effect")
+    await session.record("early", attempt.unit, attempt.number, body={"tool": tool.name, "call": name}, wait=True)
+    ctx, ports = context(session, attempt.unit, attempt.step, tool, attempt.key, attempt.number), session.engine.ports
+    outcome = await call(tool, attempt.args, ctx, ports, role=head.role, tries=head.limits.max_attempts)
+    return outcome if isinstance(outcome, Success) else None
+
+
 async def _call(session: Session, attempt: Attempt) -> None:
     started = session.clock.monotonic()
     transaction = session.engine.connections.transaction() if attempt.tool.effect == "transactional" else None

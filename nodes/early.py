@@ -14,14 +14,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nodes.admit import Facts, Run, admit
-from nodes.calling import Attempt, succeeded
+from nodes.calling import Attempt, read_early, succeeded
 from nodes.events import Event
-from nodes.handing import context
 from nodes.tools_now import current_tool
 from plans.expressions import InvalidExpression, holds
 from plans.plan import Step
 from plans.values import JSON
-from tools.call import Success, call
+from tools.outcome import Success
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -135,11 +134,10 @@ async def _called(session: Session, step: Step, named: dict[str, JSON]) -> Early
     admitted = admit(step, session.fold, facts)
     if tool is None or tool.effect != "read" or not isinstance(admitted, Run) or session.cancelled:
         return None
-    await session.record("early", step.id, 1, body={"tool": tool.name, "call": admitted.call}, wait=True)
-    began, head = session.clock.monotonic(), session.head
-    ctx = context(session, step.id, step, tool, admitted.key, 1)
-    outcome = await call(tool, admitted.args, ctx, session.engine.ports, role=head.role, tries=head.limits.max_attempts)
-    if not isinstance(outcome, Success) or outcome.degraded is not None or not _succeeded(step, outcome.value):
+    began = session.clock.monotonic()
+    attempt = Attempt(step.id, step, tool, admitted.args, admitted.key, 1)
+    outcome = await read_early(session, attempt, admitted.call)
+    if outcome is None or outcome.degraded is not None or not _succeeded(step, outcome.value):
         return None
     ended = session.clock.monotonic()
     message = f"{step.id} {tool.name}: read while the plan is being written"
