@@ -115,12 +115,13 @@ def validate(
     finish_reason: Annotated[
         str | None, typer.Option("--finish-reason", help="Why the model stopped, if the file is its raw answer.")
     ] = None,
+    limit: LimitOptions = None,
     json: Json = False,
 ) -> None:
     """Judge a plan: every fault at once, with its place."""
     from graph.commands.planning import validate_file
 
-    validate_file(file, finish_reason, toolkit or [], as_json=json)
+    validate_file(file, finish_reason, toolkit or [], limit or [], as_json=json)
 
 
 @app.command()

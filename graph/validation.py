@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 
 from plans.faults import Fault, errors_among
-from plans.lint import build_plan, lint_reading
+from plans.limits import Limits
+from plans.lint import DEFAULT_LIMITS, build_plan, lint_reading
 from plans.reader import read_plan
 
 if TYPE_CHECKING:
@@ -25,10 +26,17 @@ class Validation(BaseModel):
     plan: dict[str, Any] | None
 
 
-def validation(registry: Registry, text: str, finish_reason: str | None) -> Validation:
+def unreadable(message: str) -> Validation:
+    """The verdict on what holds no text at all."""
+    return Validation(valid=False, repaired=False, faults=(Fault(code="PLAN_SYNTAX", message=message),), plan=None)
+
+
+def validation(
+    registry: Registry, text: str, finish_reason: str | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Validation:
     """Every fault of a plan's text, and the plan it gives if it has none. Any input counts as given."""
     reading = read_plan(text, finish_reason)
-    faults = lint_reading(reading, registry, inputs=None)
+    faults = lint_reading(reading, registry, inputs=None, limits=limits)
     plan: dict[str, Any] | None = None
     if reading.draft is not None and not errors_among(faults):
         built = build_plan(reading.draft, registry, plan_id="validated", revision=1, source="file")

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from graph.commands.printing import print_json, say, show, write_out
-from graph.commands.reading import read_text
+from graph.commands.reading import NoText, answer_in, read_bytes, values
 from graph.commands.run import RunOptions
 from graph.commands.shared import load_settings, opened, registry_for, waited
+from graph.commands.verdict import verdict_lines
 from plans.wording import counted
 
 if TYPE_CHECKING:
@@ -40,19 +41,24 @@ def show_plan(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) ->
         say(f"warning: {warning}")
 
 
-def validate_file(file: str, finish_reason: str | None, toolkits: Sequence[str], *, as_json: bool) -> NoReturn:
-    """Every fault of a plan; exit 0 if it is valid, else 1."""
-    from graph.validation import validation
+def validate_file(
+    file: str, finish_reason: str | None, toolkits: Sequence[str], limits: Sequence[str], *, as_json: bool
+) -> NoReturn:
+    """Every fault of a plan; exit 0 if it is valid, else 1. A file that can be read and holds no text is a plan with a
+    fault; one that cannot be read is InvalidInput."""
+    from graph.given import limits_from
+    from graph.validation import unreadable, validation
 
-    text = read_text(file, "the plan")
-    found = validation(registry_for(load_settings(toolkits)), text, finish_reason)
+    body = read_bytes(file, "the plan")
+    bounds = limits_from(values(limits, "--limit"))
+    try:
+        found = validation(registry_for(load_settings(toolkits)), answer_in(body), finish_reason, bounds)
+    except NoText as error:
+        found = unreadable(f"the file {error}")
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
-        for fault in found.faults:
-            show(f"{fault.severity}: {fault}")
-        steps = f", {counted(len(found.plan['steps']), 'step')}" if found.plan else ""
-        show(f"{'valid' if found.valid else 'not valid'}{' (repaired)' if found.repaired else ''}{steps}")
+        show(*verdict_lines(found))
     raise SystemExit(0 if found.valid else 1)
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from plans.errors import InvalidInput
 from plans.json_text import NotJSON, strict_json
 from plans.reader import MAX_TEXT
+from plans.values import printable
 
 MOST_BYTES = 4 * MAX_TEXT + 4
 """As many bytes as the longest plan that is read can have; a longer file is not read to its end."""
@@ -50,24 +53,52 @@ def _value(text: str, where: str) -> Any:
         return text
 
 
+class NoText(ValueError):
+    """Bytes that are no text; says what they are, as the end of a sentence that begins with the file."""
+
+
 def read_text(name: str, what: str) -> str:
     """A file's text, or stdin's for `-`. Raises InvalidInput that says what is wrong with the file."""
     where = "from standard input" if name == "-" else name
     try:
-        if name == "-":
-            body = sys.stdin.buffer.read(MOST_BYTES + 1)
-        else:
-            with Path(name).open("rb") as file:
-                body = file.read(MOST_BYTES + 1)
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidInput(f"{what} {where} is not UTF-8 text; expected JSON or YAML") from None
-    except IsADirectoryError:
-        raise InvalidInput(f"{what} {where} is a folder; name a file") from None
-    except OSError as error:
-        raise InvalidInput(f"{what} {where} cannot be read: {error.strerror}") from None
-    if len(body) > MOST_BYTES:
-        raise InvalidInput(f"{what} {where} has more than {MOST_BYTES:,} bytes; that is no plan")
+        text = text_in(read_bytes(name, what))
+    except NoText as error:
+        raise InvalidInput(f"{what} {where} {error}") from None
     if not text.strip():
         raise InvalidInput(f"{what} {where} is empty; expected JSON or YAML")
     return text
+
+
+def read_bytes(name: str, what: str) -> bytes:
+    """A file's bytes, or stdin's for `-`, and hardly more than a plan may have. Raises InvalidInput."""
+    where = "from standard input" if name == "-" else name
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(MOST_BYTES + 1)
+        with Path(name).open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except IsADirectoryError:
+        raise InvalidInput(f"{what} {where} is a folder; name a file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidInput(f"{what} {printable(where)} cannot be read: {reason}") from None
+
+
+def text_in(body: bytes) -> str:
+    """The text of a file. Raises NoText."""
+    if len(body) > MOST_BYTES:
+        raise NoText(f"has more than {MOST_BYTES:,} bytes; that is no plan")
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        utf_16 = body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and b"\0\0" not in body
+        hint = " (it looks like UTF-16; save it as UTF-8)" if utf_16 else ""
+        raise NoText(f"is not UTF-8 text{hint}; expected JSON or YAML") from None
+
+
+def answer_in(body: bytes) -> str:
+    """The same of a model's raw answer, in which lone surrogates are a fault of their place. Raises NoText."""
+    if len(body) <= MOST_BYTES:
+        with suppress(UnicodeDecodeError):
+            return body.decode("utf-8", "surrogatepass").removeprefix("\ufeff")
+    return text_in(body)

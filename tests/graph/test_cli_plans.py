@@ -64,16 +64,50 @@ def test_validate_as_json_has_every_fault_with_its_place(project: Project, sures
 
 
 def test_validate_for_a_person(project: Project, surestep: Run) -> None:
-    """One line per fault, and the verdict last."""
+    """The faults by step, with place and what would be right, in 80 columns; the verdict last."""
     project.write("bad.json", FAULTY)
     lines = surestep("validate", "bad.json", *KIT).out.splitlines()
-    assert lines[-1] == "not valid"
-    assert all(line.startswith(("error: ", "warning: ")) for line in lines[:-1])
+    assert lines[-1] == "not valid: 3 faults"
+    assert [line for line in lines if line and not line.startswith(" ")][:-1] == [
+        "step a (steps[0])",
+        "step b (steps[1])",
+    ]
+    assert any(line.startswith("  error: UNKNOWN_TOOL at tool: there is no tool 'nope'") for line in lines)
+    assert all(len(line) <= 80 for line in lines)
     project.write(
         "fenced.md", f"Here it is:\n```json\n{yaml.safe_dump(plan(step('a', 'double', args={'number': 1})))}```\n"
     )
     ended = surestep("validate", "fenced.md", *KIT)
-    assert (ended.code, ended.out.splitlines()[-1]) == (0, "valid (repaired), 1 step")
+    assert ended.code == 0
+    assert ended.out.splitlines()[-1] == "valid: 1 step (repaired: the text was not the plan as it stands)"
+
+
+def test_validate_minds_the_limits_of_the_run_to_come(project: Project, surestep: Run) -> None:
+    """Limits are given as to `run`, and a plan that breaks one is not valid."""
+    project.write("p.json", plan(step("a", "double", args={"number": 1}), step("b", "double", args={"number": 2})))
+    found = surestep("validate", "p.json", *KIT, "--limit", "max_steps=1", "--json")
+    assert (found.code, [fault["code"] for fault in found.json["faults"] if fault["severity"] == "error"]) == (
+        1,
+        ["TOO_MANY_STEPS"],
+    )
+    surestep("validate", "p.json", *KIT, "--limit", "max_step=1").refuses("did you mean max_steps?")
+
+
+def test_validate_judges_whatever_a_file_holds(project: Project, surestep: Run) -> None:
+    """What can be read and is no plan is a verdict, not an error, in both forms, by file and by standard input."""
+    project.write("odd", '{"goal": "g"}'.encode("utf-16"))
+    ended = surestep("validate", "odd", *KIT, "--json")
+    assert (ended.code, ended.json["valid"], ended.json["plan"]) == (1, False, None)
+    assert "it looks like UTF-16; save it as UTF-8" in ended.json["faults"][0]["message"]
+    said = project.run("validate", "-", *KIT, stdin=b"x" * 100_000_000)
+    assert (said.code, said.out.splitlines()[-1]) == (1, "not valid: 1 fault")
+    assert "PLAN_SYNTAX: the file has more than 8,000,004 bytes" in said.out
+
+
+def test_validate_refuses_what_cannot_be_read(project: Project, surestep: Run) -> None:
+    """A folder, and a name that no file can have: exit 2 and a sentence."""
+    surestep("validate", str(project.folder)).refuses("is a folder; name a file")
+    surestep("validate", "x" * 5_000).refuses("cannot be read")
 
 
 @pytest.mark.parametrize("reason", ["length", "content_filter"])
