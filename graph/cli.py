@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 import typer.main
@@ -27,6 +27,7 @@ from graph.cli_options import (
     ThreadId,
     Toolkits,
 )
+from graph.cli_templates import templates_app
 from graph.cli_tools import tools_app
 
 app = typer.Typer(
@@ -38,6 +39,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(tools_app, name="tools")
+app.add_typer(templates_app, name="templates")
 
 INTERRUPTED = 130
 """What Typer makes of a Ctrl-C; no command of ours ends with it."""
@@ -240,17 +242,6 @@ def show(
     from graph.commands.looking import show_thread
 
     show_drafts(thread, output, raw, as_json=json) if plans else show_thread(thread, output, raw, as_json=json)
-
-
-@app.command()
-def templates(
-    language: Annotated[Literal["en", "zh"], typer.Option("--language", help="Language of titles.")] = "en",
-    json: Json = False,
-) -> None:
-    """List the plans that need no model, with example goals."""
-    from graph.commands.catalogue import list_templates
-
-    list_templates(language, as_json=json)
 
 
 @app.command()

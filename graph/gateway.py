@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from checkpoints.archive import ArchiveReport
     from checkpoints.erasure import ErasureReport
     from checkpoints.runs import RunRecord
+    from graph.template_library import TemplateLibrary
     from graph.tool_settings import ToolSettings
     from nodes.state import AgentInput, AgentOutput, AgentState, Context
 
@@ -233,6 +234,13 @@ class Agent:
         from graph.tool_settings import ToolSettings
 
         return ToolSettings(self.engine.registry, self.engine.database, ports=self.engine.ports)
+
+    @property
+    def templates(self) -> TemplateLibrary:
+        """The templates: how they have served, and new ones from clean runs."""
+        from graph.template_library import TemplateLibrary
+
+        return TemplateLibrary(self._driver)
 
     async def archive(
         self,

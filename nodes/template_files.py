@@ -31,11 +31,11 @@ class _Frozen(BaseModel):
 class Parameter(_Frozen):
     """One parameter: where it comes from, what it may be. `words` turns what a goal says into a value, by pattern.
 
-    A parameter `from: goal` is a named group of the patterns, an input of its name, or its default; one `from: file`
-    is the path of an input file with one of these suffixes.
+    A parameter `from: goal` is a named group of the patterns, an input of its name, or its default; one `from: input`
+    is an input of its name, or its default; one `from: file` is the path of an input file with one of these suffixes.
     """
 
-    source: Literal["goal", "file"] = Field(default="goal", alias="from")
+    source: Literal["goal", "input", "file"] = Field(default="goal", alias="from")
     about: Text
     json_schema: dict[str, JSON] = Field(default_factory=lambda: {"type": "string"}, alias="schema")
     default: JSON = None

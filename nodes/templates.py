@@ -102,7 +102,7 @@ def _read_file(file: Traversable, shared: Words, *, proved: bool) -> tuple[Templ
         return Template(written) if written else None, faults
     if faults := faults_of(written):
         return None, faults
-    return Template(written), [*_name_faults(file, written), *_example_faults(Template(written))]
+    return Template(written), [*_name_faults(file, written), *example_faults(Template(written))]
 
 
 def _name_faults(file: Traversable, written: TemplateFile) -> list[str]:
@@ -110,7 +110,8 @@ def _name_faults(file: Traversable, written: TemplateFile) -> list[str]:
     return [] if stem == written.name else [f"name: {written.name!r} is not the file's name, {stem!r}"]
 
 
-def _example_faults(template: Template) -> Iterator[str]:
+def example_faults(template: Template) -> Iterator[str]:
+    """What a template does otherwise than its examples and its `others` say."""
     for goal in template.written.others:
         if template.matched(goal):
             yield f"others: it matches {goal!r}"
@@ -120,7 +121,7 @@ def _example_faults(template: Template) -> Iterator[str]:
 
 
 def _wrong_with(template: Template, example: Example) -> str | None:
-    inputs = {name: _example_input(value) for name, value in example.inputs.items()}
+    inputs = {name: example_input(value) for name, value in example.inputs.items()}
     try:
         found = match(example.goal, inputs, [template])
         if found is None:
@@ -132,6 +133,7 @@ def _wrong_with(template: Template, example: Example) -> str | None:
     return None if extracted == example.parameters else f"gives {extracted}, expected {example.parameters}"
 
 
-def _example_input(value: JSON) -> Any:
+def example_input(value: JSON) -> Any:
+    """An input of an example: a file is a path."""
     is_file = isinstance(value, Mapping) and set(value) == {"file"}
     return PurePath(value["file"]) if is_file else value

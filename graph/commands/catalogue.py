@@ -1,4 +1,4 @@
-"""`tools` and `templates`: what a run may use, and which goals need no model."""
+"""`tools`: what a run may use, and what is special about it now."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from graph.commands.glancing import look_at
 from graph.commands.looking import show_table
-from graph.commands.printing import print_json, say, show, write_out
+from graph.commands.printing import print_json, say, write_out
 from graph.commands.shared import load_settings, registry_for
 from plans.errors import UnknownTool
 from plans.wording import listed, nearest
@@ -74,23 +74,3 @@ def _tool(tool: Tool, standing: ToolStanding | None) -> dict[str, Any]:
         "arguments": tool.input_schema,
         "result": tool.output_schema,
     }
-
-
-def list_templates(language: str, *, as_json: bool) -> None:
-    """The templates, with goals that each of them serves."""
-    from rich.text import Text
-
-    from graph.registries import templates_from
-    from nodes.templates import overview
-
-    found: list[Any] = overview(templates_from(load_settings([])), language)
-    if as_json:
-        print_json({"templates": found})
-        return
-    for template in found:
-        show(Text.assemble((template["name"], "bold"), f"  {template['title']}  ", (f"[{template['toolkit']}]", "dim")))
-        for parameter in template["parameters"]:
-            needed = "" if parameter["required"] else " (may be left out)"
-            show(Text(f"  {parameter['name']}: {parameter['about'] or ''}{needed}", style="dim"))
-        for example in template["examples"]:
-            show(f"  {example}")
