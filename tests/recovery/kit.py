@@ -28,15 +28,17 @@ PLAN = plan(
     step("large", "large"),
     step("charge", "charge", timeout_s=CALL_S, args={"account": "${item}"}, for_each="${inputs.accounts}"),
     {**WORDS, "verify_after": True},
+    {"id": "rest", "action": "plan", "instruction": "Find out what ${price.price} was before.", "reason": "test"},
     step("book", "book_it", "charge", "rate", "large", timeout_s=CALL_S, args={"account": "of ${price.price}"}),
     step("ship", "ship", "book", timeout_s=CALL_S, args={"text": "${words}"}),
     step("send", "send", "ship", timeout_s=CALL_S, args={"text": "to ${book.booked}"}, require_approval=True),
     step("total", "total", "send", args={"charged": "${charge[*].receipt}", "large": "${large.text}"}),
-    answer="${total.total} ${words} ${book.booked} ${ship.receipt} ${send.receipt} ${rate.rate}",
+    answer="${total.total} ${words} ${book.booked} ${ship.receipt} ${send.receipt} ${rate.rate} ${rest}",
 )
 INPUTS = {"accounts": ["ann", "bob"]}
 EFFECTS = ("charge", "ship", "send")
 IRREVERSIBLE = frozenset({"ship", "send"})
+FOUND_OUT = json.dumps(plan(step("old", "old_rate"), step("older", "old_rate", "old"), answer="${older.rate}"))
 MENDED = json.dumps(plan(step("price", "price", args={"item": "football"})))
 
 
@@ -128,7 +130,9 @@ class World:
 
 
 def model_answer(prompt: str) -> str:
-    """What the model says: a mended step, that the plan still holds, or the price in words."""
+    """What the model says: a mended step, the steps of the sub-goal, that the plan still holds, or words."""
+    if "is one step of a larger plan" in prompt:
+        return FOUND_OUT
     if "You check a plan" in prompt:
         return '{"holds": true, "reason": "eight is a price"}'
     return MENDED if "You repair one step" in prompt else "eight"

@@ -25,14 +25,17 @@ PLAN = plan(
     step("rate", "rate"),
     step("each", "double", args={"number": "${item}"}, for_each="${inputs.numbers}"),
     {**WORDS, "verify_after": True},
+    {"id": "rest", "action": "plan", "instruction": "Find out what ${price.price} was before.", "reason": "test"},
     step("charge", "charge", args={"amount": "${price.price}"}),
     step("book", "book", "charge", args={"amount": "${rate.rate}"}),
     step("send", "send", "book", args={"text": "${words}"}, require_approval=True),
     step("total", "total", "send", args={"numbers": "${each[*].number}"}),
-    answer="${total.total} ${words} ${send.sent}",
+    answer="${total.total} ${words} ${send.sent} ${rest.rate}",
 )
-QUESTIONS = 3
-"""What a model is asked in a run that nobody kills: a mended step, the words, and whether the plan still holds."""
+FOUND_OUT = plan(step("old", "old_rate"), answer="${old}")
+QUESTIONS = 4
+"""What a model is asked in a run that nobody kills: a mended step, the words, the plan of the sub-goal, and whether the plan
+still holds."""
 
 
 def unanswered(rows: Sequence[Past]) -> int:
@@ -109,8 +112,10 @@ class World:
 
 
 def by_prompt(question: Question) -> str:
-    """What the model says: a mended step, that the plan still holds, or the price in words."""
+    """What the model says: a mended step, the steps of the sub-goal, that the plan still holds, or words."""
     asked = json.dumps(question["messages"])
+    if "is one step of a larger plan" in asked:
+        return json.dumps(FOUND_OUT)
     if "You check a plan" in asked:
         return json.dumps({"holds": True, "reason": "eight is a price"})
     mended = plan(step("price", "price", args={"item": "football"}))

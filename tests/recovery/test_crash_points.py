@@ -17,8 +17,7 @@ RENEWED = {"lease_s": 3.0, "slow_s": 1.5}
 LATER = {
     "journal.before_batch": (8, 20), "journal.batch_committed": (8, 20), "effect.intended": (2, 3, 4, 5),
     "effect.returned": (2, 3, 4, 5), "node.flushed": (6,), "checkpoint.stored": (2,), "lease.released": (2,),
-    "lease.acquired": (2,), "plan.queued": (2,), "run.status_set": (3,),
-    "model.answered": (3,),
+    "lease.acquired": (2,), "plan.queued": (2, 3), "run.status_set": (3,), "model.answered": (2, 3, 4),
 }  # fmt: skip
 """Comings to a point, besides the first, that are another moment of the run."""
 WITHDRAWAL = ("approval.before_withdrawal", "approval.withdrawn")
