@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from nodes.fold import RunFold
@@ -121,10 +121,19 @@ def may_expand(step: Step, fold: RunFold, facts: Facts) -> Refuse | Skip | None:
 
 def _unwanted(step: Step, facts: Facts) -> Skip | None:
     if facts.missing and step.on_dependency_failure != "degrade":
-        return Skip(f"needs {', '.join(facts.missing)}, which gave no result")
+        return Skip(f"needs {', '.join(facts.missing)}, which gave no result{_hint(step, facts.missing)}")
     if _applies(step.when, step, facts) and not _holds("when", step.when or "", facts):
         return Skip(f"its condition is false: {step.when}", unneeded=True)
     return None
+
+
+def _hint(step: Step, missing: Collection[str]) -> str:
+    """What to do where a step was to look by itself whether there is a result."""
+    try:
+        asks = step.when is not None and not names_read(step.when).isdisjoint(missing)
+    except InvalidExpression:
+        return ""
+    return "; its condition reads that only with on_dependency_failure: degrade, as null" if asks else ""
 
 
 def _required(step: Step, facts: Facts) -> None:

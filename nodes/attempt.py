@@ -29,6 +29,7 @@ from plans.plan import Step
 from plans.references import UnresolvedReference, resolve
 from plans.subgoals import is_planned
 from plans.values import JSON, sha256_of
+from plans.wording import kind_of
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -134,15 +135,16 @@ def _why_absent(session: Session, unit: str, step: Step) -> str | None:
 
 
 async def named_values(session: Session, step: Step, unit: str) -> tuple[dict[str, JSON], tuple[str, ...]]:
-    """What a step may read: its dependencies' results, `inputs` and, for a child, `item`; and which gave nothing."""
+    """What a step may read: its dependencies' results, `inputs` and, for a child, `item`; and which gave nothing. Of a
+    `for_each` step of which some elements failed there are the others."""
     named: dict[str, JSON] = {"inputs": session.head.input_values()}
-    missing = []
+    missing: list[str] = []
     for name in step.depends_on:
         try:
             named[name] = await session.value(name)
         except KeyError:
-            named[name] = None
-            missing.append(name)
+            named[name], without_result = await _what_there_is(session, name)
+            missing += without_result
     if (index := child_index(unit)) is not None:
         named["item"] = session.elements(step, lambda: elements(step, named, missing))[index]
     if is_planned(step):
@@ -150,15 +152,26 @@ async def named_values(session: Session, step: Step, unit: str) -> tuple[dict[st
     return named, tuple(missing)
 
 
+async def _what_there_is(session: Session, name: str) -> tuple[JSON, list[str]]:
+    """What a step without a result has given all the same, the elements of its list that are there; and what not."""
+    units = session.fold.children(name)
+    lost = [unit for unit in units if session.fold.run(unit).failure is not None]
+    if not lost or len(lost) == len(units):
+        return None, [name]
+    values = [None if session.fold.run(unit).output is None else await session.value(unit) for unit in units]
+    return values, lost
+
+
 def elements(step: Step, named: dict[str, JSON], missing: Collection[str]) -> list[JSON]:
-    """The list that a `for_each` step goes over; empty where the step that should give it gave nothing. Raises
-    UnresolvedReference."""
+    """The list that a `for_each` step goes over, without elements that are missing in it; empty where the step that
+    should give it gave nothing. Raises UnresolvedReference."""
     found = resolve(without(step.for_each, missing), named.__getitem__)
     if found is None and missing:
         return []
     if not isinstance(found, list):
-        raise UnresolvedReference(f"for_each {step.for_each} is {type(found).__name__}, not a list")
-    return found
+        raise UnresolvedReference(f"for_each {step.for_each} is {kind_of(found)}; expected a list")
+    whole = (step.for_each or "").removeprefix("${").removesuffix("}")
+    return [value for index, value in enumerate(found) if f"{whole}[{index}]" not in missing]
 
 
 async def _expand(session: Session, step: Step, facts: Facts) -> None:

@@ -156,20 +156,21 @@ def _answer(session: Session, status: RunStatus, failures: list[Failure], text: 
         why = list(said) or [f"the run has ended before these steps have: {', '.join(_left(session))}"]
         return failed_because(session.fold, why)
     told = [f"Note: {note}." for note in notes(session.fold)]
-    missing = [f"Missing: {message}." for message in said]
-    left_out = [f"Left out: step {lack.unit} ({lack.why})." for lack in lacks(session.fold) if not lack.failed]
+    gone = lacks(session.fold)
+    missing = [f"Missing: step {lack.unit} ({lack.why})." for lack in gone if lack.failed]
+    left_out = [f"Left out: step {lack.unit} ({lack.why})." for lack in gone if not lack.failed]
     return "\n".join((text, *told, *missing, *left_out))
 
 
-def _skipped(session: Session) -> list[str]:
-    runs = [(step.id, session.fold.run(step.id)) for step in session.plan.steps]
-    return [f"step {step_id} ({run.skipped_because})" for step_id, run in runs if run.status == "skipped"]
-
-
 def _nothing(session: Session) -> str:
-    """The answer of a run that has no result to show."""
-    skipped = _skipped(session) if session.fold.plan is not None else []
-    return f"There is no result. Left out: {'; '.join(skipped)}." if skipped else "done"
+    """The answer of a run that has no result to show; what is missing in it is told beside."""
+    steps = session.plan.steps if session.fold.plan is not None else ()
+    missed = {lack.unit for lack in lacks(session.fold)}
+    skipped = [(step.id, session.fold.run(step.id)) for step in steps if session.fold.status(step.id) == "skipped"]
+    told = [f"step {name} ({run.skipped_because})" for name, run in skipped if name not in missed]
+    if told:
+        return f"There is no result. Left out: {'; '.join(told)}."
+    return "There is no result." if missed else "done"
 
 
 async def _planned_answer(session: Session) -> list[Line]:

@@ -9,7 +9,8 @@ from plans.values import JSON
 
 
 def without(value: JSON, missing: Collection[str]) -> JSON:
-    """The value with each reference to one of these names turned into null; the other references are left in place."""
+    """The value with each reference to one of these names turned into null; the other references are left in place. A
+    name may be that of one element of a list (`s3[1]`): then what refers to that element alone becomes null."""
     if not missing:
         return value
     if isinstance(value, str):
@@ -26,9 +27,9 @@ def note(missing: Collection[str]) -> str | None:
 
 def _text_without(text: str, missing: Collection[str]) -> JSON:
     parts = parse(text)
-    if len(parts) == 1 and isinstance(parts[0], Reference) and parts[0].name in missing:
+    if len(parts) == 1 and _is_gone(parts[0], missing):
         return None
-    if not any(isinstance(part, Reference) and part.name in missing for part in parts):
+    if not any(_is_gone(part, missing) for part in parts):
         return text
     return "".join(_part_without(part, missing) for part in parts)
 
@@ -36,4 +37,10 @@ def _text_without(text: str, missing: Collection[str]) -> JSON:
 def _part_without(part: str | Reference, missing: Collection[str]) -> str:
     if isinstance(part, str):
         return escape(part)
-    return "null" if part.name in missing else str(part)
+    return "null" if _is_gone(part, missing) else str(part)
+
+
+def _is_gone(part: str | Reference, missing: Collection[str]) -> bool:
+    if isinstance(part, str):
+        return False
+    return part.name in missing or any(f"{part.name}{part.path}".startswith(name) for name in missing if "[" in name)

@@ -9,6 +9,7 @@ from nodes.answer_lines import value_of
 from nodes.missing import note, without
 from nodes.recording import record_failure, record_success
 from nodes.schemas import problems
+from nodes.step_run import base_id
 from plans.failure import Failure
 from plans.plan import Plan, Step
 from plans.references import UnresolvedReference, as_text, parse, references_in, resolve
@@ -68,7 +69,7 @@ def lacking(plan: Plan, fold: RunFold, step: Step, missing: Collection[str]) -> 
     lost = set(lost_steps(plan, fold, step))
     if isinstance(template, dict) and all(name in missing for name in _names(template)):
         read |= _names(template)
-    return tuple(name for name in missing if name not in own or name in read or name in lost)
+    return tuple(name for name in missing if base_id(name) not in own or base_id(name) in (read | lost))
 
 
 def lost_steps(plan: Plan, fold: RunFold, step: Step) -> list[str]:

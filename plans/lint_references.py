@@ -48,7 +48,9 @@ def _problem(scope: Scope, at: Placed | None, reference: Reference, *, loops: bo
         tree = compiled(reference.expression).tree
         first = names_read(reference.expression)
     except InvalidExpression as error:
-        return f"what follows the name is not a path: {error}", None
+        inner = reference.path.removeprefix("(").removesuffix(")")
+        called = f"write ${{{inner} | {reference.name}(@)}}" if reference.path == f"({inner})" and inner else None
+        return f"what follows the name is not a path: {error}", called
     name = reference.name
     if name == "inputs":
         return _input_problem(scope, first)

@@ -117,6 +117,57 @@ async def test_one_element_is_retried_alone_and_a_lost_one_fails_the_step(agent_
     assert (lost.status, lost.failures[-1].code) == ("failed", "NOT_FOUND")
 
 
+async def test_who_may_do_without_a_lost_element_gets_the_others(agent_on: OpenAgent) -> None:
+    """What there is: the list with null in the lost one's place, that element alone as null, and a list to go over
+    without it. Which element is missing is said, and nothing else is."""
+    shop = Shop()
+    echoed: dict[str, list[object]] = {}
+
+    @shop.kit.tool(effect="read")
+    async def look(name: str, value: object) -> object:
+        """Look at a value."""
+        echoed.setdefault(name, []).append(value)
+        if name == "e" and value == 2:
+            raise NO_BALL
+        return {"seen": value}
+
+    def reader(name: str, value: str, **more: object) -> dict[str, object]:
+        return step(name, "look", args={"name": name, "value": value}, on_dependency_failure="degrade", **more)
+
+    agent = await agent_on([shop.kit])
+    each = step("e", "look", args={"name": "e", "value": "${item}"}, for_each="${inputs.list}")
+    readers = [
+        reader("whole", "${e}"),
+        reader("lost", "${e[1].seen}"),
+        reader("there", "${e[2].seen}"),
+        reader("all", "${e[*].seen}"),
+        reader("over", "${item.seen}", for_each="${e}"),
+    ]
+    result = await agent.run(plan=plan(each, *readers), inputs={"list": [1, 2, 3]})
+    assert (result.status, [each.step for each in result.missing]) == ("done", ["e[1]"])
+    assert {name: values for name, values in echoed.items() if name != "e"} == {
+        "whole": [[{"seen": 1}, None, {"seen": 3}]],
+        "lost": [None],
+        "there": [3],
+        "all": [[1, 3]],
+        "over": [1, 3],
+    }
+    assert "step whole was run without the result of e[1]" in (result.answer or "")
+
+
+async def test_a_condition_about_a_step_without_a_result_is_told_how_to_read_it(agent_on: OpenAgent) -> None:
+    """A step whose `when` asks for what is not there is left out, and says which word would let it look; with it the
+    result is null."""
+    shop = Shop()
+    agent = await agent_on([shop.kit])
+    unwanted = {**PRICE, "when": "inputs.n > `5`"}
+    other = step("s2", "double", args={"number": 1}, when="!s1")
+    left_out = await agent.run(plan=plan(unwanted, other), inputs={"n": 1})
+    assert "on_dependency_failure: degrade" in (left_out.steps[1].skipped_because or "")
+    instead = await agent.run(plan=plan(unwanted, {**other, "on_dependency_failure": "degrade"}), inputs={"n": 1})
+    assert ([each.status for each in instead.steps], instead.partial) == (["skipped", "done"], False)
+
+
 async def test_each_element_that_needs_a_person_is_a_question_of_its_own(agent_on: OpenAgent) -> None:
     """Approving one letter sends that letter and no other."""
     shop = Shop()

@@ -76,7 +76,7 @@ async def test_a_partial_success_names_what_is_missing_and_what_was_left_out(dat
     assert (result.answer or "").splitlines() == [
         'seen: {"from": null}',
         "Note: step with_null was run without the result of lost.",
-        "Missing: there is no such thing.",
+        "Missing: step lost (there is no such thing).",
         "Left out: step without (needs lost, which gave no result).",
     ]
 

@@ -34,8 +34,7 @@ PLAN = plan(
 )
 FOUND_OUT = plan(step("old", "old_rate"), answer="${old}")
 QUESTIONS = 4
-"""What a model is asked in a run that nobody kills: a mended step, the words, the plan of the sub-goal, and whether the plan
-still holds."""
+"""What a model is asked in a run that nobody kills: a mended step, the words, a sub-goal's plan, and a check."""
 
 
 def unanswered(rows: Sequence[Past]) -> int:
