@@ -65,9 +65,9 @@ def reopened(self: RunFold, _: str, __: int, body: Body) -> None:
     again, and what could not be mended for its sake is decided about again."""
     self.finished, self.hits = None, {}
     for unit, run in self.steps.items():
-        if run.status != "failed" or run.failure is None:
+        if run.failure is None:
             continue
-        if run.failure.class_ == "limit":
+        if run.status == "failed" and run.failure.class_ == "limit":
             run.exhausted, run.failure, run.verdict = False, None, None
             run.moved("pending")
             self.undecided.pop(unit, None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from nodes.means import asks_about_plans, is_critical, standing_of
 from nodes.questions import ask_about_plan, open_ticket, refusal
 from nodes.state import Drafted, Planning, Verdict
-from nodes.stopping import limits_in_the_way, stopped_by
+from nodes.stopping import limits_in_the_way, stopped_by, within_limits
 from nodes.verdicts import Move, decide, most_severe
 from plans.failure import Failure
 from plans.faults import Fault
@@ -129,7 +129,10 @@ async def _next_repair(
     failure = session.fold.run(unit).failure or Failure(code=failed.code, message=failed.reason, step_id=unit)
     standing = standing_of(session, unit, failure, unplannable=unplannable)
     verdict = decide(failure, standing, now=session.clock.wall(), after=FAILED_REPAIR[planning.purpose])
-    verdict = verdict.model_copy(update={"attempt": failed.attempt})
+    verdict = await within_limits(session, verdict.model_copy(update={"attempt": failed.attempt}))
+    if session.fold.hits:
+        await session.record("verdict", unit, verdict.attempt, body={"verdict": verdict.model_dump()})
+        return {"edge": "give_up"}
     if verdict.verdict == "finish" or (verdict.verdict == "next" and standing.needed):
         return await _refused(session, errors)
     if verdict.verdict == "ask" and is_critical(session, unit):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nodes.inheritance import is_inherited
 from nodes.step_run import base_id
 from nodes.verdicts import Standing
+from plans.caps import replan_hit
 from plans.failure import Failure
 from plans.moves import SETTLED
 from plans.tolerance import can_do_without, gone_on_without
@@ -43,6 +44,13 @@ def standing_of(session: Session, unit: str, failure: Failure, *, unplannable: b
         simpler_plan=has_simpler_plan(session),
         asks=session.approve == "ask" and (unplannable or is_critical(session, unit)),
     )
+
+
+def may_plan_anew(session: Session) -> bool:
+    """Whether the rest of the plan may be written anew once more."""
+    limits, fold = session.head.limits, session.fold
+    left = fold.global_replans < limits.max_global_replans and replan_hit(limits, fold.usage) is None
+    return session.engine.planner is not None and left
 
 
 def is_critical(session: Session, unit: str) -> bool:

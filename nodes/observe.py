@@ -11,6 +11,7 @@ from nodes.ladder import planning_for
 from nodes.means import standing_of
 from nodes.questions import open_ticket
 from nodes.state import AgentState, Planning, Verdict
+from nodes.stopping import within_limits
 from nodes.verdicts import decide, most_severe
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ async def _decided(session: Session, unit: str) -> Verdict:
     if run.failure is None:
         raise AssertionError(f"{unit} is undecided and has no failure")
     verdict = decide(run.failure, standing_of(session, unit, run.failure), now=session.clock.wall())
+    verdict = await within_limits(session, verdict)
     if verdict.verdict == "ask" and run.failure.class_ != "unknown":
         await open_ticket(session, unit, run.failure)
     elif verdict.verdict == "ask":  # asked first: a verdict without its question would wait for nobody

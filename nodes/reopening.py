@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.runs import OPEN
 from nodes.inputs import changed_files, input_file
+from nodes.means import may_plan_anew
 from nodes.state import InputFile, Verdict
 from nodes.versions import JOURNAL_VERSION
 from plans.errors import InvalidInput
@@ -70,10 +71,9 @@ def _verdict_on(session: Session, changed: Sequence[str]) -> dict[str, Any] | No
     head, fold = session.head, session.fold
     if fold.plan is None or all(fold.is_over(step.id) for step in fold.plan.steps):
         return None
-    may_replan = session.engine.planner is not None and fold.global_replans < head.limits.max_global_replans
     named = ", ".join(f"{name} ({head.files[name].path})" for name in changed)
     return Verdict(
-        verdict="global_replan" if may_replan else "finish",
+        verdict="global_replan" if may_plan_anew(session) else "finish",
         step_id="",
         attempt=fold.input_changes + 1,
         code="INPUT_CHANGED",

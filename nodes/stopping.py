@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from plans.caps import Hit, infeasible_hit, proposed, steps_hit
+from plans.caps import Hit, infeasible_hit, proposed, replan_hit, steps_hit, time_hit
 from plans.failure import Failure
 from plans.faults import Fault
 from plans.limits import Limits
@@ -17,6 +17,7 @@ from plans.wording import listed
 if TYPE_CHECKING:
     from nodes.fold import RunFold
     from nodes.session import Session
+    from nodes.state import Verdict
 
 OF_LIMITS = frozenset({"TOO_MANY_STEPS", "LIMIT_INFEASIBLE"})
 """Faults that a higher limit mends."""
@@ -31,6 +32,22 @@ async def stopped_by(session: Session, hit: Hit) -> None:
 async def refused(session: Session, unit: str, failure: Failure) -> None:
     """A step run that may not start: it fails, and nothing was called."""
     await session.record("refusal", unit, failure.attempt, body={"failure": failure.model_dump()})
+
+
+async def within_limits(session: Session, verdict: Verdict) -> Verdict:
+    """The verdict, or the run's end where a limit forbids it: a wait that is longer than the time that is left, one
+    change of the plan too many. Under a higher limit the failure is decided about again."""
+    limits, hit = session.head.limits, None
+    if verdict.verdict == "retry" and verdict.not_before is not None:
+        hit = time_hit(limits, session.elapsed_s(), max(0.0, verdict.not_before - session.clock.wall()))
+    elif verdict.verdict == "local_replan" or (verdict.verdict == "global_replan" and verdict.counted):
+        hit = replan_hit(limits, session.fold.usage)
+    if hit is None:
+        return verdict
+    await stopped_by(session, hit)
+    reason = f"{hit.message}; before that: {verdict.reason}"
+    ended = {"verdict": "finish", "code": hit.code, "reason": reason, "not_before": None}
+    return verdict.model_copy(update=ended)
 
 
 def limits_of(fold: RunFold) -> Limits:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from checkpoints.crash_points import reached
 from nodes.events import Event
 from nodes.journaled_model import JournaledModel, LimitReached
+from nodes.means import may_plan_anew
 from nodes.model_errors import ModelFailed
 from nodes.origins import sentence
 from nodes.recording import announce
@@ -163,12 +164,10 @@ async def _known(session: Session, step: Step) -> dict[str, JSON]:
 
 def _verdict(session: Session, step: Step, check: Check) -> Verdict:
     """About the run as a whole: the step itself has finished, and stays."""
-    fold, limits = session.fold, session.head.limits
-    may_replan = session.engine.planner is not None and fold.global_replans < limits.max_global_replans
     return Verdict(
-        verdict="global_replan" if may_replan else "finish",
+        verdict="global_replan" if may_plan_anew(session) else "finish",
         step_id="",
-        attempt=fold.premises_broken + 1,
+        attempt=session.fold.premises_broken + 1,
         code="PREMISE_BROKEN",
         reason=_broken(f"after step {step.id}", check),
     )

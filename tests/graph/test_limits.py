@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from plans.failure import ToolFailure
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import Shop, plan, step
 from tests.nodes.model_server import ScriptedModel, after, completion
@@ -86,3 +87,31 @@ async def test_attempts_of_all_steps_together_are_capped(agent_on: OpenAgent) ->
         "limited", 4, ["LIMIT_ATTEMPTS"],
     )  # fmt: skip
     assert (await agent.resume("n", limits=never.raise_limits)).status == "done"
+
+
+async def test_changes_of_the_plan_are_capped_and_go_on_when_that_is_raised(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """No model is asked for a change that may not be made; raised, the failure is decided about again, not lost."""
+    shop = Shop()
+    shop.fails("price", ToolFailure("NOT_FOUND", "there is no ball"))
+    endpoint.answers(json.dumps(plan({**PRICE, "args": {"item": "cup"}})))
+    agent = await agent_on([shop.kit], model=endpoint)
+    stopped = await agent.run(plan=plan(PRICE, DOUBLE), thread_id="t", limits={"max_replans": 0})
+    assert (stopped.status, stopped.usage.local_replans, endpoint.questions) == ("limited", 0, [])
+    assert [failure.code for failure in stopped.failures] == ["NOT_FOUND", "LIMIT_REPLANS"]
+    assert stopped.raise_limits == {"max_replans": 1}
+    done = await agent.resume("t", limits=stopped.raise_limits)
+    assert (done.status, done.usage.local_replans, shop.given[-1]) == ("done", 1, ("double", 3))
+
+
+async def test_a_wait_beyond_the_run_s_time_is_not_begun(agent_on: OpenAgent) -> None:
+    """The tool asks for a minute and the run has less: it ends at once, and says how long it would have to be."""
+    shop = Shop()
+    shop.fails("double", ToolFailure("RATE_LIMITED", "slow down", delay_s=60.0))
+    agent = await agent_on([shop.kit])
+    alone = step("d", "double", args={"number": 1})
+    stopped = await agent.run(plan=plan(alone), thread_id="t", limits={"max_wall_s": 30.0})
+    assert (stopped.status, shop.calls["double"], stopped.usage.wall_s < 20.0) == ("limited", 1, True)
+    assert [failure.code for failure in stopped.failures] == ["RATE_LIMITED", "LIMIT_TIME"]
+    assert stopped.raise_limits["max_wall_s"] > 61
