@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -81,6 +82,17 @@ class LeftOut(_Frozen):
     why: str
 
 
+class Resumed(_Frozen):
+    """One time that a run was gone on with: why (`trigger`), what was found (`result`, of what in `about`), when (wall
+    time in seconds), and how this stretch of the run ended, if it has. `nodes/fold_resumes.py` has the words."""
+
+    trigger: str
+    result: str
+    about: tuple[str, ...] = ()
+    at: float | None = None
+    ended: str | None = None
+
+
 class RunResult(_Frozen):
     """How a run ended, or where it stands. `plan` is the current revision in full, `made_from` the template that it was
     made of, if it was; `archived` says where the run's
@@ -101,6 +113,7 @@ class RunResult(_Frozen):
     failures: tuple[Failure, ...] = ()
     usage: Usage = Usage()
     raise_limits: dict[str, float | int] = {}
+    resumes: tuple[Resumed, ...] = ()
     missing: tuple[Missing, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     archived: str | None = None
@@ -127,6 +140,7 @@ class RunResult(_Frozen):
         """The object that `run --json` prints; a fork's also names what it was made of, and a step in doubt says so."""
         archived = {"archived": self.archived} if self.archived else {}
         forked = {"forked": self.forked.model_dump(include={"run_id", "thread_id", "step_id"})} if self.forked else {}
+        resumes = {"resumes": [each.model_dump() for each in self.resumes]} if self.resumes else {}
         higher = {"raise_limits": dict(self.raise_limits)} if self.raise_limits else {}
         return {
             "run_id": self.run_id,
@@ -139,6 +153,7 @@ class RunResult(_Frozen):
             "approvals": [request.model_dump(mode="json") for request in self.approvals],
             "usage": self.usage.model_dump(mode="json"),
             **higher,
+            **resumes,
             **archived,
             **forked,
         }
@@ -196,6 +211,7 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
         failures=tuple(Failure.model_validate(failure) for failure in finished.get("failures", ())),
         usage=fold.usage,
         raise_limits=finished.get("raise_limits", {}),
+        resumes=tuple(Resumed(**asdict(each)) for each in fold.resumes),
         missing=tuple(Missing(step=lack.unit, what=lack.what, why=lack.why) for lack in lacks(fold)) if ended else (),
         left_out=tuple(LeftOut.model_validate(each) for each in finished.get("left_out", ())) if ended else (),
         archived=fold.archived,

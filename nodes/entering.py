@@ -16,6 +16,7 @@ from nodes.archived import Archived, stored_answer
 from nodes.beginning import begun
 from nodes.engine import Engine
 from nodes.inbox import entry, taken
+from nodes.resuming import note_resumption
 from nodes.session import Session
 from nodes.state import AgentState, Context, RunHead
 from nodes.versions import readable_state
@@ -84,6 +85,7 @@ async def _driven(
     try:
         with engine.attendance.of(run_id):
             if not last:  # entered again after it has decided, `finish` says the same
+                await note_resumption(session, state)
                 await _reopen(session, engine.limits.pop(run_id, None))
             update = {**fresh, **await work()}
             update |= session.snapshot(state)

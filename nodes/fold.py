@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nodes.fold_progress import Progress
+from nodes.fold_resumes import Resumption
 from nodes.fold_rows import APPLY
 from nodes.state import RunHead, TemplateUse, Verdict
 from nodes.step_run import Output, StepRun, base_id, child_index
@@ -48,6 +49,7 @@ class RunFold:
     are limits that have stopped the run. `planned_anew` are the codes for which a step or the plan was planned anew,
     `made_from` is the template that the plan was made of at first.
     `reached`, by step, are sub-goals that wait for their plan, each in its words.
+    `left_off` is the last row of the drive before this one; None in a first drive, and once it is told.
     """
 
     head: RunHead | None = None
@@ -84,6 +86,9 @@ class RunFold:
     usage: Usage = Usage()
     hits: dict[str, Hit] = field(default_factory=dict)
     progress: Progress = field(default_factory=Progress)
+    resumes: list[Resumption] = field(default_factory=list)
+    changed_inputs: tuple[str, ...] = ()
+    left_off: str | None = None
     late: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     finished: dict[str, Any] | None = None
     drafts: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from checkpoints.runs import OPEN
 from nodes.fold_drafts import draft, older_form, revision
 from nodes.fold_progress import anew, learned, replaced
+from nodes.fold_resumes import resumed, stretch_ended
 from nodes.fold_settling import effect_after_failure, late, settled
 from nodes.fold_spending import early, limit, model, reopened, reservation, wall
 from nodes.fold_verdicts import answer_verdicts, decision, edit_dropped, promised, verdict
@@ -38,6 +39,7 @@ def _version(self: RunFold, _: str, __: int, body: Body) -> None:
 def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
     """Input files have changed since they were last looked at."""
     self.input_changes += 1
+    self.changed_inputs = tuple(body["files"])
     anew(self)
     if self.head is not None:
         files = {name: InputFile.model_validate(file) for name, file in body["files"].items()}
@@ -195,6 +197,12 @@ def _finish(self: RunFold, _: str, __: int, body: Body) -> None:
     if body["status"] not in OPEN:
         self.asked = {}
     wall(self, "", 0, body)
+    stretch_ended(self, body["status"])
+
+
+def _paused(self: RunFold, _: str, __: int, body: Body) -> None:
+    wall(self, "", 0, body)
+    stretch_ended(self, "paused")
 
 
 APPLY: dict[str, Apply] = {
@@ -225,7 +233,8 @@ APPLY: dict[str, Apply] = {
     "decision": decision,
     "edit_dropped": edit_dropped,
     "elapsed": wall,
-    "paused": wall,
+    "paused": _paused,
+    "resumed": resumed,
     "finish": _finish,
     "limit": limit,
     "reopened": reopened,

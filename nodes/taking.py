@@ -35,6 +35,7 @@ async def take_run(engine: Engine, run_id: str) -> Session:
 async def _pictured(engine: Engine, lease: Lease) -> Session:
     rows = await engine.journal.read(lease.run_id)
     picture = fold_journal(rows, engine.options.plan_versions)
+    picture.left_off = rows[-1].kind if rows else None
     known = {unit for unit in picture.steps if picture.is_over(unit)}
     session = Session(engine, lease, picture, began=engine.clock.monotonic(), known=known)
     if picture.head is not None:

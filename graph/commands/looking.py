@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from graph.commands.printing import harmless, print_json, show, write_bytes
+from graph.commands.resumed import resumptions
 from graph.commands.shared import opened, waited
 from nodes.origins import age
 from plans.errors import InvalidInput
@@ -98,6 +99,8 @@ def _show(result: RunResult) -> None:
         for step in _flat(result.steps)
     ]  # fmt: skip
     show_table(("step", "tool", "status", "attempts", "time", ""), rows, "no plan")
+    for line in resumptions(result.resumes):
+        show(line)
     show_end(result)
 
 
