@@ -8,13 +8,15 @@ from graph.result import PlanPreview
 from nodes.given import rejected
 from nodes.ladder import NOT_WORTH_ASKING_AGAIN
 from nodes.model_errors import ModelFailed
-from nodes.offered import examples, prompt_inputs
+from nodes.offered import examples, offered, prompt_inputs
 from nodes.plan import NO_PLANNER
 from nodes.planner import draft_plan
+from nodes.run_faults import may_use, refused_now, tool_faults
 from nodes.state import RunHead
 from nodes.template_choice import from_template, near_template, why_aside
 from nodes.template_filler import fill_by_model
 from nodes.templates import Filled
+from nodes.tools_now import tools_of
 from nodes.validate import guarded
 from nodes.verify_when import MODEL_WRITTEN, most_questions
 from plans.errors import InvalidInput, ModelNotConfigured
@@ -22,10 +24,10 @@ from plans.faults import Fault, errors_among
 from plans.lint import build_plan, lint
 from plans.plan import Plan, PlanDraft, Source
 from plans.schedule import edges_of, remaining_path
+from tools.breaker import open_tools
 
 if TYPE_CHECKING:
     from nodes.engine import Engine
-    from tools.registry import Registry
 
 
 async def check_plannable(engine: Engine, head: RunHead) -> None:
@@ -45,7 +47,7 @@ async def check_plannable(engine: Engine, head: RunHead) -> None:
         ):
             raise ModelNotConfigured(why_aside(engine, head.goal) or NO_PLANNER)
         draft = chosen.draft if chosen else None
-    if draft is not None and (errors := errors_among(_lint(engine.registry, draft, head))):
+    if draft is not None and (errors := errors_among(await _lint(engine, draft, head))):
         raise rejected(errors)
 
 
@@ -68,7 +70,8 @@ async def preview(engine: Engine, head: RunHead) -> PlanPreview:
     if by_model:
         plan = guarded(plan, engine.registry)
     asks = tuple(step.id for step in plan.steps if step.require_approval or step.risk == "high")
-    warnings = [fault for fault in _lint(engine.registry, draft, head) if fault.severity == "warning"]
+    found = await _lint(engine, draft, head, by_model=by_model)
+    warnings = [fault for fault in found if fault.severity == "warning"]
     return PlanPreview(plan=plan, approvals=asks, warnings=tuple(warnings), estimate=_estimate(engine, plan))
 
 
@@ -100,7 +103,9 @@ async def _by_small_model(engine: Engine, head: RunHead) -> Filled | None:
         filled = (await fill_by_model(engine.small, template, head.goal, inputs)).filled
     except ModelFailed:
         return None
-    return filled if filled is not None and not errors_among(_lint(engine.registry, filled.draft, head)) else None
+    if filled is None or errors_among(await _lint(engine, filled.draft, head, by_model=True)):
+        return None
+    return filled
 
 
 async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
@@ -108,7 +113,7 @@ async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
     if engine.planner is None:
         raise ModelNotConfigured(NO_PLANNER)
     faults: list[Fault] = []
-    inputs, tools = prompt_inputs(head), list(engine.registry.values())
+    inputs, tools = prompt_inputs(head), await offered(await tools_of(engine), head.role, engine.ports)
     told: dict[str, Any] = {
         "few_shots": examples(engine.registry, tools),
         "budget": engine.planner.settings.prompt_tokens,
@@ -117,7 +122,7 @@ async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
     for _ in range(head.limits.max_redrafts + 1):
         asked = await draft_plan(engine.planner, head.goal, inputs, tools, faults=faults, **told)
         draft = asked.reading.draft
-        found = _lint(engine.registry, draft, head) if draft is not None else []
+        found = await _lint(engine, draft, head, by_model=True) if draft is not None else []
         faults = errors_among([*asked.reading.faults, *found])
         if draft is not None and not faults:
             return draft.model_copy(update={"goal": head.goal})
@@ -143,5 +148,10 @@ def _estimate(engine: Engine, plan: Plan) -> dict[str, float]:
     }
 
 
-def _lint(registry: Registry, draft: PlanDraft, head: RunHead) -> list[Fault]:
-    return lint(draft, registry, inputs=tuple(head.input_values()), limits=head.limits)
+async def _lint(engine: Engine, draft: PlanDraft, head: RunHead, *, by_model: bool = False) -> list[Fault]:
+    """As the run's own check, with the tools as they are now."""
+    tools, steps = await tools_of(engine), {step.id: step for step in draft.steps}
+    names = tuple(head.input_values())
+    found = lint(draft, tools, inputs=names, limits=head.limits, role_permits=may_use(head.role))
+    found = tool_faults(found, tools, steps, by_model=by_model)
+    return [*found, *(refused_now(draft.steps, await open_tools(tools, engine.ports)) if by_model else ())]

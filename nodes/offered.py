@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from tools.tool import Tool
 
 if TYPE_CHECKING:
     from nodes.session import Session
+    from tools.ports import Ports
     from tools.registry import Registry
 
 MOST_EXAMPLES = 2
@@ -26,15 +27,16 @@ MOST_EXAMPLES = 2
 
 async def offered_tools(session: Session) -> list[Tool]:
     """The tools this run's role may use, that are set up and switched on and whose breaker does not refuse them now."""
-    tools = await current_tools(session)
-    refusing = await open_tools(tools, session.engine.ports)
+    return await offered(await current_tools(session), session.head.role, session.engine.ports)
+
+
+async def offered(tools: Mapping[str, Tool], role: str | None, ports: Ports) -> list[Tool]:
+    """Those of the tools that a planner may count on now."""
+    refusing = await open_tools(tools, ports)
     return [
         tool
         for tool in tools.values()
-        if tool.enabled
-        and tool.to_configure is None
-        and tool.name not in refusing
-        and permitted(tool.spec, session.head.role)
+        if tool.enabled and tool.to_configure is None and tool.name not in refusing and permitted(tool.spec, role)
     ]
 
 

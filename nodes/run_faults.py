@@ -12,14 +12,17 @@ from nodes.ladder import MODEL_SOURCES
 from nodes.state import Drafted, Planning
 from nodes.step_run import base_id
 from nodes.stopping import infeasible, limits_of
-from nodes.tools_now import RunTools, current_tools
+from nodes.tools_now import current_tools
 from plans.caps import repeat_hit
 from plans.faults import Fault, errors_among
 from plans.limits import Limits
-from plans.lint import lint
+from plans.lint import Permits, lint
+from plans.lint_limits import MODEL_CALL_S
+from plans.moves import SETTLED
 from plans.plan import PlanDraft, StepDraft
 from plans.references import UnresolvedReference, references_in, resolve
 from plans.sameness import call_name, draft_name, step_names
+from plans.schedule import cycle_in, edges_of, remaining_path
 from plans.values import JSON
 from tools.breaker import open_tools
 from tools.permission import permitted
@@ -39,17 +42,18 @@ async def found_in(session: Session, drafted: Drafted, planning: Planning) -> li
     draft, fold = drafted.draft, session.fold
     if draft is None:
         return []
-    tools = RunTools(session.engine.registry, await current_tools(session))
+    tools = await current_tools(session)
     by_model = drafted.source in MODEL_SOURCES
     new = new_steps(fold, draft)
     names = tuple(session.head.input_values())
-    role = session.head.role
     found = lint(
-        draft, tools, inputs=names, limits=left_of(session.head.limits, session.elapsed_s()),
-        role_permits=lambda tool: not isinstance(tool, Tool) or permitted(tool.spec, role),
+        draft, tools, inputs=names, limits=left_of(session.head.limits, session.elapsed_s(), first=fold.plan is None),
+        role_permits=may_use(session.head.role),
     )  # fmt: skip
     found = tool_faults(found, tools, {step.id: step for step in new}, by_model=by_model)
     found += [*changed_steps(fold, draft), *room_faults(fold, draft)]
+    if fold.plan is not None and session.head.limits.max_wall_s is not None:
+        found += late_end(fold, draft, tools, session.head.limits.max_wall_s - session.elapsed_s())
     if by_model:
         found += refused_now(new, await open_tools(tools, session.engine.ports))
         found += failed_again(fold, draft, {*(step.id for step in new), base_id(planning.step_id or "")})
@@ -62,6 +66,11 @@ async def found_in(session: Session, drafted: Drafted, planning: Planning) -> li
     return found
 
 
+def may_use(role: str | None) -> Permits:
+    """Whether a run of this role may use a tool."""
+    return lambda tool: not isinstance(tool, Tool) or permitted(tool.spec, role)
+
+
 def new_steps(fold: RunFold, draft: PlanDraft) -> list[StepDraft]:
     """The steps of a draft that the revision before does not have as they are."""
     before = {step.id: step for step in fold.plan.draft.steps} if fold.plan else {}
@@ -69,11 +78,31 @@ def new_steps(fold: RunFold, draft: PlanDraft) -> list[StepDraft]:
     return [step for step in draft.steps if step not in (before.get(step.id), stored.get(step.id))]
 
 
-def left_of(limits: Limits, elapsed_s: float) -> Limits:
-    """The limits with the time that is left of them."""
+def left_of(limits: Limits, elapsed_s: float, *, first: bool) -> Limits:
+    """The limits that a plan as a whole is held to: the time that is left is that of a first plan; of a later one the
+    steps that are finished need none any more."""
     if limits.max_wall_s is None:
         return limits
-    return limits.model_copy(update={"max_wall_s": max(0.001, limits.max_wall_s - elapsed_s)})
+    left_s = max(0.001, limits.max_wall_s - elapsed_s) if first else None
+    return limits.model_copy(update={"max_wall_s": left_s})
+
+
+def late_end(fold: RunFold, draft: PlanDraft, tools: Mapping[str, Tool], left_s: float) -> list[Fault]:
+    """OVER_DEADLINE: the steps that are left in a row may take longer than the run has left."""
+    left = [step for step in draft.steps if fold.status(step.id) not in SETTLED]
+    steps = {step.id: step for step in left}
+    edges = {name: tuple(each for each in needed if each in steps) for name, needed in edges_of(left).items()}
+
+    def most_s(name: str) -> float:
+        tool = tools.get(steps[name].tool or "")
+        return steps[name].timeout_s or (tool.timeout_s if tool is not None else MODEL_CALL_S)
+
+    longest = 0.0 if cycle_in(edges) else max(remaining_path(edges, most_s).values(), default=0.0)
+    if longest <= left_s:
+        return []
+    message = f"the steps that are left may take {longest:g} s in a row; the run has {max(0.0, left_s):.0f} s left"
+    fix = "let steps depend on less, give them a shorter timeout_s, or raise max_wall_s"
+    return [Fault(code="OVER_DEADLINE", path="steps", message=message, fix=fix, severity="warning")]
 
 
 def tool_faults(

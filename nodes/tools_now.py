@@ -10,6 +10,7 @@ from tools.settings import tool_now
 from tools.tool import Tool
 
 if TYPE_CHECKING:
+    from nodes.engine import Engine
     from nodes.session import Session
     from tools.registry import Registry
 
@@ -26,10 +27,16 @@ async def current_tool(session: Session, name: str) -> Tool | None:
     return now.tool
 
 
-async def current_tools(session: Session) -> dict[str, Tool]:
+async def current_tools(session: Session) -> RunTools:
     """All tools of the run as they are now."""
     found = {name: await current_tool(session, name) for name in session.engine.registry}
-    return {name: tool for name, tool in found.items() if tool is not None}
+    return RunTools(session.engine.registry, {name: tool for name, tool in found.items() if tool is not None})
+
+
+async def tools_of(engine: Engine) -> RunTools:
+    """All tools as they are now, for whoever has no run."""
+    now = {name: await tool_now(tool, engine.ports.settings) for name, tool in engine.registry.items()}
+    return RunTools(engine.registry, {name: each.tool for name, each in now.items()})
 
 
 def tell_once(session: Session, message: str) -> None:

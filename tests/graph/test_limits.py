@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from plans.errors import PlanRejected
 from plans.failure import ToolFailure
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import Shop, plan, step
@@ -115,3 +118,29 @@ async def test_a_wait_beyond_the_run_s_time_is_not_begun(agent_on: OpenAgent) ->
     assert (stopped.status, shop.calls["double"], stopped.usage.wall_s < 20.0) == ("limited", 1, True)
     assert [failure.code for failure in stopped.failures] == ["RATE_LIMITED", "LIMIT_TIME"]
     assert stopped.raise_limits["max_wall_s"] > 61
+
+
+async def test_the_preview_offers_what_the_run_would_offer(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
+    """Neither a tool that is switched off while running, nor one for other roles; and a plan that uses one all the same
+    is refused as by the run, from a model or from a file."""
+    shop = Shop()
+
+    @shop.kit.tool(effect="read", roles=("owner",))
+    def margin(item: str) -> int:
+        """What is earned with it."""
+        return len(item)
+
+    endpoint.answers(json.dumps(plan(step("s1", "double", args={"number": 2}))))
+    agent = await agent_on([shop.kit], model=endpoint)
+    await agent.tools.disable("double")
+    with pytest.raises(PlanRejected, match="TOOL_UNAVAILABLE"):
+        await agent.plan("twice two")
+    shown = json.dumps(endpoint.questions[0])
+    assert "Price of an item." in shown
+    assert "Twice a number." not in shown
+    assert "What is earned with it." not in shown
+    for given, code in (("margin", "NOT_PERMITTED"), ("double", "TOOL_UNAVAILABLE")):
+        args = {"item": "x"} if given == "margin" else {"number": 1}
+        with pytest.raises(PlanRejected, match=code):
+            await agent.run(plan=plan(step("s1", given, args=args)))
+    assert not shop.calls

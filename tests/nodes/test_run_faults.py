@@ -10,7 +10,7 @@ import pytest
 
 from graph.gateway import Agent
 from nodes.fold import RunFold, fold
-from nodes.run_faults import call_faults, failed_again, left_of, new_steps, room_faults, tool_faults
+from nodes.run_faults import call_faults, failed_again, late_end, left_of, new_steps, room_faults, tool_faults
 from nodes.stopping import limits_in_the_way
 from plans.decisions import Approve
 from plans.failure import ToolFailure
@@ -138,7 +138,20 @@ def test_new_is_what_the_revision_before_does_not_have_as_it_is() -> None:
     changed = kept[1].model_copy(update={"args": {"item": "x"}})
     draft = picture.plan.draft.model_copy(update={"steps": (kept[0], changed)})
     assert new_steps(picture, draft) == [changed]
-    assert left_of(Limits(max_wall_s=10.0), 4.0).max_wall_s == 6.0
+
+
+def test_time_that_is_left_is_for_the_steps_that_are_left() -> None:
+    """A first plan has what planning has left; a later one is warned where the open steps alone may take longer."""
+    assert left_of(Limits(max_wall_s=10.0), 4.0, first=True).max_wall_s == 6.0
+    assert left_of(Limits(max_wall_s=10.0), 4.0, first=False).max_wall_s is None
+    picture = fold([begun(), planned(a_plan(a_step("a"), a_step("b"))), done("a")])
+    chain = {"timeout_s": 4}
+    draft = drafted(
+        {"id": "a", **chain}, {"id": "b", **chain, "depends_on": ["a"]}, {"id": "c", **chain, "depends_on": ["b"]}
+    )
+    assert late_end(picture, draft, TOOLS, 8.0) == []
+    [fault] = late_end(picture, draft, TOOLS, 7.0)
+    assert (fault.code, fault.severity, "8 s in a row" in fault.message) == ("OVER_DEADLINE", "warning", True)
 
 
 async def of_drafts(agent: Agent) -> list[tuple[bool, list[str]]]:
