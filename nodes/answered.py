@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nodes.model_endings import CUT, FILTERED, REFUSED
 from nodes.model_errors import (
     AnswerCut,
     AnswerEmpty,
@@ -24,12 +25,14 @@ def unusable(answer: ModelAnswer) -> AnswerUnusable | None:
     if answer.refusal is not None:
         words = printable(" ".join(answer.refusal.split()), MAX_REFUSAL)
         return _of(AnswerRefused, answer, f"the model declines: {words}")
-    if answer.finish_reason == "content_filter":
+    if answer.finish_reason == REFUSED:
+        return _of(AnswerRefused, answer, "the model declines")
+    if answer.finish_reason == FILTERED:
         return _of(AnswerFiltered, answer, "a content filter stopped the model's answer")
-    if answer.finish_reason == "length":
+    if answer.finish_reason == CUT:
         return _of(AnswerCut, answer, "the model's answer was cut off at its length limit; it is never completed")
-    if len(answer.calls) > 1:
-        message = f"the model answered {len(answer.calls)} times at once; expected one answer, and none is chosen"
+    if (times := max(len(answer.calls), answer.answers)) > 1:
+        message = f"the model answered {times} times at once; expected one answer, and none is chosen"
         return _of(SeveralCalls, answer, message)
     if answer.calls and answer.calls[0] != ANSWER:
         name = printable(answer.calls[0], 80)

@@ -80,6 +80,7 @@ class JournaledModel:
             "prompt": prompt.sha256,
             "mode": answer.mode,
             "calls": list(answer.calls),
+            "answers": answer.answers,
             "elapsed_s": round(answer.elapsed_s, 3),
             **_spent(answer.spent),
         }
@@ -168,6 +169,7 @@ class JournaledModel:
             cost=recorded.get("cost", 0.0),
             mode=recorded.get("mode", "text"),
             calls=tuple(recorded.get("calls", ())),
+            answers=recorded.get("answers", 1),
         )
 
 

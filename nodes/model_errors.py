@@ -4,7 +4,7 @@ ModelFailed
 ├── NotUsable                MODEL_NOT_CONFIGURED   give_up    the endpoint will not serve us as we are set up
 │   ├── KeyRefused                                             HTTP 401 or 403
 │   ├── ModelUnknown                                           HTTP 404
-│   └── QuotaSpent                                             HTTP 429 that no waiting helps
+│   └── QuotaSpent                                             HTTP 402, or 429 that no waiting helps
 ├── RequestRefused           MODEL_REFUSED          give_up    any other HTTP 4xx
 │   └── PromptTooLong                               shorten    more than the model reads
 ├── RateLimited              RATE_LIMITED           wait       HTTP 429; `delay_s` is what Retry-After says
@@ -16,6 +16,7 @@ ModelFailed
 ├── StreamCorrupt            UNAVAILABLE            ask_again  a part of the stream cannot be read
 ├── BodyCorrupt              MODEL_ANSWER_INVALID   ask_again  HTTP 200 whose JSON cannot be read
 ├── NoCompletion             MODEL_ANSWER_INVALID   give_up    HTTP 200 that is no chat completion
+├── AnswerTooLong            MODEL_ANSWER_INVALID   give_up    more than is read of any answer
 └── AnswerUnusable           MODEL_ANSWER_INVALID   redraft    a whole answer that is not what was asked for
     ├── AnswerCut                                              at the length limit
     ├── AnswerEmpty
@@ -52,7 +53,7 @@ _TRANSIENT_STATUSES = frozenset({408, 409, 425})
 _FORMAT_STATUSES = frozenset({400, 422, 501})
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|window|size)|maximum context|too (long|many tokens)|exceeds? .{0,40}(context|token)|n_ctx"
-    r"|ContextWindowExceeded|Input tokens exceed",
+    r"|ContextWindowExceeded|Input tokens exceed|`inputs` tokens",
     re.IGNORECASE,
 )
 
@@ -109,7 +110,7 @@ class ModelUnknown(NotUsable):
 
 
 class QuotaSpent(NotUsable):
-    """HTTP 429 that no waiting helps."""
+    """HTTP 402, or 429 that no waiting helps."""
 
 
 class RequestRefused(ModelFailed):
@@ -178,6 +179,10 @@ class NoCompletion(ModelFailed):
     """HTTP 200 that is no chat completion."""
 
 
+class AnswerTooLong(ModelFailed):
+    """More than is read of any answer."""
+
+
 class AnswerUnusable(ModelFailed):
     """A whole answer that is not what was asked for; `fault` is what it is where a plan was asked for."""
 
@@ -221,7 +226,7 @@ def refused_by_status(
     status: int, *, endpoint: str, model: str, headers: Mapping[str, str], raw: str, code: Any = None
 ) -> ModelFailed:
     """The failure that an HTTP status other than 2xx stands for."""
-    if code == "insufficient_quota":
+    if code == "insufficient_quota" or status == 402:
         return QuotaSpent(f"{endpoint} says that the account behind OPENAI_API_KEY has no quota left", raw=raw)
     if status == 429:
         message = f"the model at {endpoint} limits the rate of requests (HTTP 429)"
@@ -231,12 +236,14 @@ def refused_by_status(
     if status == 404:
         message = f"{endpoint} does not know the model {model!r} (HTTP 404); check SURESTEP_MODEL and OPENAI_BASE_URL"
         return ModelUnknown(message, raw=raw)
-    if status == 413 or (status in _FORMAT_STATUSES and _TOO_LONG.search(raw)):
+    if status == 413 or (status in (*_FORMAT_STATUSES, 500) and _TOO_LONG.search(raw)):
         message = f"the model at {endpoint} cannot read a prompt of this length (HTTP {status})"
         return PromptTooLong(message, raw=raw)
     if status in _TRANSIENT_STATUSES or (status >= 500 and status not in _FORMAT_STATUSES):
         message = f"the model at {endpoint} is not available (HTTP {status})"
         return ServerFailed(message, delay_s=retry_after_s(headers), raw=raw)
+    if code == "content_filter":
+        return RequestRefused(f"a content filter of {endpoint} refuses the prompt (HTTP {status})", raw=raw)
     message = f"the model at {endpoint} refuses the request (HTTP {status})"
     return RequestRefused(message, raw=raw, may_be_the_format=status in _FORMAT_STATUSES)
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nodes import model_errors as errors
+from nodes.model_bodies import RECEIVED, BodyRefused, Received
+from nodes.model_endings import FAILED
 from nodes.model_errors import ModelFailed, Spent
 from nodes.model_modes import Mode, parameters
-from nodes.model_settings import ModelSettings, estimated
+from nodes.model_settings import BYTES_PER_TOKEN, ModelSettings, estimated
 from nodes.model_stream import Arrived, receive, whole
 
 if TYPE_CHECKING:
@@ -41,7 +43,8 @@ class Question:
         """Add a request that the model has worked on: by its own count, else by an estimate."""
         if arrived.tokens is None:
             asked = estimated(self.prompt.rules + self.prompt.task)
-            answered = estimated(arrived.written) if arrived.written else 0
+            written = arrived.written
+            answered = (estimated(written) if written else 0) + arrived.thoughts // BYTES_PER_TOKEN
             self.estimated_tokens += asked + answered
         else:
             asked, answered = arrived.tokens
@@ -64,11 +67,10 @@ async def request(
 ) -> Arrived:
     """The answer to one request, which is counted in the question. Raises ModelFailed; AnswerUnusable never."""
     question.requests += 1
-    arrived, bodies = Arrived(mode=mode), list[str]()
+    arrived, received = Arrived(mode=mode), Received()
     try:
-        await _receive(chat, settings, question.sent(mode, with_usage=with_usage), question, arrived, bodies)
-        if arrived.finish_reason is None:
-            raise errors.StreamCut(f"the answer of {settings.endpoint} broke off", raw=arrived.written)
+        await _receive(chat, settings, question.sent(mode, with_usage=with_usage), question, arrived, received)
+        _check_end(arrived, settings, received)
     except asyncio.CancelledError:  # the question's time is over, or nobody wants to know any more
         question.count(arrived)
         raise
@@ -86,14 +88,12 @@ async def _receive(
     more: Mapping[str, Any],
     question: Question,
     arrived: Arrived,
-    bodies: list[str],
+    received: Received,
 ) -> None:
     import openai
 
-    from nodes.model_chat import WHOLE_BODY
-
     messages = [("system", question.prompt.rules), ("user", question.prompt.task)]
-    token = WHOLE_BODY.set(bodies)
+    token = RECEIVED.set(received)
     try:
         await receive(chat, messages, more, settings.first_token_s, arrived)
     except TimeoutError:
@@ -103,18 +103,29 @@ async def _receive(
         ) from None
     except openai.APIStatusError as error:
         raise _refused(error, settings) from None
-    except openai.APIConnectionError as error:
-        raise _lost(error, settings, arrived) from None
+    except (openai.APIConnectionError, BodyRefused) as error:
+        raise _lost(error, settings, arrived, received) from None
     except openai.APIError as error:
         message = f"the model at {settings.endpoint} failed in the middle of its answer"
         raise errors.ServerFailed(message, raw=f"{error.message}\n{error.body}\n{arrived.written}") from None
     except (openai.OpenAIError, *_FOREIGN) as error:
-        if not bodies:
-            raise _unreadable(error, settings, arrived) from None
+        if received.whole is None:
+            raise _unreadable(error, settings, arrived, received) from None
     finally:
-        WHOLE_BODY.reset(token)
-    if bodies:
-        _take_whole(bodies[-1], settings, arrived)
+        RECEIVED.reset(token)
+    if received.whole is not None and not arrived.pieces:  # a stream may come under another name
+        _take_whole(received.whole, settings, arrived)
+
+
+def _check_end(arrived: Arrived, settings: ModelSettings, received: Received) -> None:
+    """Whether the answer has come to an end of its own, and is text."""
+    raw = arrived.written or received.begins
+    if arrived.finish_reason is None:
+        raise errors.StreamCut(f"the answer of {settings.endpoint} broke off", raw=raw)
+    if arrived.finish_reason == FAILED:
+        raise errors.ServerFailed(f"the model at {settings.endpoint} failed in the middle of its answer", raw=raw)
+    if not arrived.pair():
+        raise errors.StreamCorrupt(f"the answer of {settings.endpoint} holds half a character", raw=raw)
 
 
 def _take_whole(body: str, settings: ModelSettings, arrived: Arrived) -> None:
@@ -124,24 +135,40 @@ def _take_whole(body: str, settings: ModelSettings, arrived: Arrived) -> None:
     except _FOREIGN as error:
         if isinstance(error, json.JSONDecodeError) and body.lstrip().startswith("{"):
             raise errors.BodyCorrupt(f"the answer of {settings.endpoint} is broken JSON", raw=body) from None
+        if _tells_an_error(body):
+            raise errors.ServerFailed(f"{settings.endpoint} tells of an error with HTTP 200", raw=body) from None
         message = f"{settings.endpoint} answers with what is no chat completion; check OPENAI_BASE_URL (often …/v1)"
         raise errors.NoCompletion(message, raw=body) from None
 
 
-def _unreadable(error: BaseException, settings: ModelSettings, arrived: Arrived) -> ModelFailed:
-    if isinstance(error, json.JSONDecodeError):
-        message = f"a part of the answer of {settings.endpoint} is broken JSON"
-        return errors.StreamCorrupt(message, raw=f"{arrived.written}\n{error.doc}")
-    if arrived.pieces == 0 and isinstance(error, ValueError):  # a stream of nothing
-        return errors.StreamCut(f"the answer of {settings.endpoint} broke off before it began", raw=repr(error))
+def _tells_an_error(body: str) -> bool:
+    try:
+        said = json.loads(body)
+    except ValueError:
+        return False
+    return isinstance(said, dict) and bool(said.get("error")) and not said.get("choices")
+
+
+def _unreadable(error: BaseException, settings: ModelSettings, arrived: Arrived, received: Received) -> ModelFailed:
+    if isinstance(error, json.JSONDecodeError | UnicodeError):
+        broken = error.doc if isinstance(error, json.JSONDecodeError) else received.begins
+        message = f"a part of the answer of {settings.endpoint} is broken"
+        return errors.StreamCorrupt(message, raw=f"{arrived.written}\n{broken}")
+    begins = received.begins.lstrip()
+    if arrived.pieces == 0 and type(error) is ValueError and not begins.startswith(("{", "<")):  # a stream of nothing
+        return errors.StreamCut(f"the answer of {settings.endpoint} broke off before it began", raw=received.begins)
     message = f"{settings.endpoint} streams what is no chat completion; check OPENAI_BASE_URL (often …/v1)"
-    return errors.NoCompletion(message, raw=repr(error))
+    return errors.NoCompletion(message, raw=f"{received.begins}\n{error!r}")
 
 
-def _lost(error: BaseException, settings: ModelSettings, arrived: Arrived) -> ModelFailed:
+def _lost(error: Exception, settings: ModelSettings, arrived: Arrived, received: Received) -> ModelFailed:
     import openai
 
     endpoint, raw = settings.endpoint, repr(error.__cause__ or error)
+    if received.too_large:
+        return errors.AnswerTooLong(f"{endpoint} sends more than is read of any answer", raw=received.begins)
+    if received.undecodable:
+        return errors.StreamCorrupt(f"the answer of {endpoint} is not encoded as it says", raw=received.begins)
     if isinstance(error, openai.APITimeoutError):
         return errors.NotInTime(
             f"the model at {endpoint} gave no whole answer within {settings.timeout_s:g} s", raw=raw

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
     """One answer as it came: `text` is raw, `calls` names the functions that the model called to give it, `mode` is how
-    it was held to a schema. Requests, tokens and cost are those of the whole question, failed requests included;
-    `estimated_tokens` of the tokens nobody has reported."""
+    it was held to a schema, `answers` how many came at once (`text` holds all of them, or the first). Requests, tokens
+    and cost are those of the whole question, failed requests included; `estimated_tokens` of the tokens nobody has
+    reported."""
 
     text: str
     finish_reason: str | None
@@ -42,6 +43,7 @@ class ModelAnswer:
     cost: float = 0.0
     mode: Mode = "text"
     calls: tuple[str, ...] = ()
+    answers: int = 1
 
     @property
     def spent(self) -> Spent:
@@ -170,6 +172,7 @@ class Model:
             elapsed_s=0.0,
             mode=mode,
             calls=tuple(name for name, _ in arrived.calls.values()),
+            answers=arrived.answers,
         )
 
     def _worth_another_try(self, error: BaseException) -> bool:

@@ -39,6 +39,18 @@ PIECE = delta("x" * 40)
 PAUSED: tuple[Chunk, ...] = (PIECE, 0.1)
 
 
+def endless_line(_: Question) -> Response:
+    """A stream whose first event does not end."""
+    return Response((b"x" * 1_000_000 for _ in range(20)), content_type="text/event-stream")
+
+
+def other_answer(text: str) -> dict[str, Any]:
+    """A chunk of a second answer that nobody has asked for."""
+    chunk = delta(text)
+    chunk["choices"][0]["index"] = 1
+    return chunk
+
+
 @dataclass(frozen=True)
 class Way:
     """One way for an answer to go wrong. `spent` is (requests, prompt tokens, completion tokens, of these estimated);
@@ -94,6 +106,25 @@ WAYS = (
         (3, 600, 33, 633), '{"choices": [{'),
     Way("no completion", as_json({"hello": "world"}), errors.NoCompletion, "MODEL_ANSWER_INVALID", "give_up",
         (1, 0, 0, 0), "hello"),
+    Way("error with 200", as_json({"error": {"message": "overloaded", "code": 503}}), errors.ServerFailed,
+        "UNAVAILABLE", "ask_again", (3, 0, 0, 0), "overloaded"),
+    Way("failed in its own words", streamed(PIECE, delta(finish_reason="error")), errors.ServerFailed, "UNAVAILABLE",
+        "ask_again", (3, 600, 33, 633), "xxx"),
+    Way("half a character", streamed(delta("\ud83d"), delta("x" * 37, finish_reason="stop")), errors.StreamCorrupt,
+        "UNAVAILABLE", "ask_again", (3, 600, 30, 630)),
+    Way("endless in short time", streamed(*[delta("x" * 500_000)] * 5), errors.AnswerTooLong, "MODEL_ANSWER_INVALID",
+        "give_up", (1, 200, 625_001, 625_201), "xxx"),
+    Way("endless line", endless_line, errors.AnswerTooLong, "MODEL_ANSWER_INVALID", "give_up", (1, 0, 0, 0), "xxx"),
+    Way("whole and endless", Response(b'{"choices": [' + b"x" * 9_000_000, content_type="application/json"),
+        errors.AnswerTooLong, "MODEL_ANSWER_INVALID", "give_up", (1, 0, 0, 0), "xxx"),
+    Way("no such encoding", Response(b"data: {}", headers={"Content-Encoding": "gzip"},
+        content_type="text/event-stream"), errors.StreamCorrupt, "UNAVAILABLE", "ask_again", (3, 0, 0, 0)),
+    Way("two answers", streamed(delta("yes"), other_answer("no"), delta(finish_reason="stop")), errors.SeveralCalls,
+        "MODEL_ANSWER_INVALID", "redraft", (1, 200, 2, 202), "yes"),
+    Way("no money", refused(402, "Insufficient Balance"), errors.QuotaSpent, "MODEL_NOT_CONFIGURED", "give_up",
+        (1, 0, 0, 0), "Balance"),
+    Way("filtered prompt", refused(400, "the prompt was filtered", code="content_filter"), errors.RequestRefused,
+        "MODEL_REFUSED", "give_up", (1, 0, 0, 0), "was filtered"),
     Way("foreign stream", streamed('{"hello": "world"}'), errors.StreamCut, "UNAVAILABLE", "ask_again",
         (3, 600, 0, 600)),
 )  # fmt: skip

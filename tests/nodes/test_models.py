@@ -215,7 +215,6 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
         as_json({"choices": [{"index": 0}]}),
         as_json({"choices": [{"index": 0, "message": None}]}),
         as_json({"choices": ["text"]}),
-        as_json({"error": {"message": "overloaded"}}),
     ],
 )
 async def test_a_foreign_body_is_an_invalid_answer(model: Model, endpoint: ScriptedModel, body: Response) -> None:
