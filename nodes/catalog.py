@@ -154,18 +154,24 @@ def _cut(shape: JSON, depth: int) -> JSON:
     return {name: _cut(item, depth - 1) for name, item in shape.items()}
 
 
-def failure_shown(failure: Failure, tool: Declares | None) -> dict[str, JSON]:
-    """What a planning prompt says of a failure. Words that its sentence has from the tool's own result are left out,
-    unless the tool's output is trusted: they would be a stranger's."""
+def failure_shown(failure: Failure) -> dict[str, JSON]:
+    """What a planning prompt says of a failure, its sentence cut where it is too long."""
     told: dict[str, JSON] = dict(failure.for_model())
+    if len(failure.message) > MAX_MESSAGE:
+        told["message"] = failure.message[: MAX_MESSAGE - 1] + "…"
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def in_our_words(failure: Failure, tool: Declares | None) -> Failure:
+    """A failure of a tool without the words that its sentence has from the tool's own result, unless the tool's output
+    is trusted: they would be a stranger's, and the failure is to stand in a planning prompt."""
     message = failure.message
     if tool is not None and tool.spec.output_trust != "trusted":
         for flag in tool.spec.error_when:
             said = flag.message or f"{tool.name} answered that it failed"
             if flag.message_from is not None and message.startswith(f"{said}: "):
                 message = said
-    told["message"] = message if len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"
-    return {name: value for name, value in told.items() if value is not None}
+    return failure.model_copy(update={"message": message})
 
 
 def text_shown(text: str) -> str:

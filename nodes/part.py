@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nodes.session import Session
 
 SHORT = 200
-"""Longest text that a sub-goal's planner sees as it is, in characters; of anything longer it sees the shape."""
+"""Longest text of an input that a sub-goal's planner sees as it is, in characters."""
 FAILURES = {"MODEL_NOT_CONFIGURED": "MODEL_NOT_CONFIGURED", "MODEL_FAILED": "MODEL_ANSWER_INVALID",
             "PLAN_REFUSED": "MODEL_REFUSED", "INVALID_INPUT": "INVALID_INPUT"}  # fmt: skip
 """What a fault that no redraft can mend is as a failure of the step; all others make it PLAN_INVALID."""
@@ -55,15 +55,15 @@ async def told(session: Session, step: Step) -> Part:
 
 
 async def _shown(session: Session, reference: Reference) -> JSON:
-    """A value that the plan's author has put into the sub-goal: as it is where it is one short word or number, else
-    its shape, as everywhere in planning prompts."""
+    """A value that the plan's author has put into the sub-goal: a number as it is, and a short text of the run's own
+    inputs; of all else the shape, as everywhere in planning prompts. What a tool returns cannot speak to a planner."""
     try:
         known: JSON = session.head.input_values() if reference.name == "inputs" else await session.value(reference.name)
         value = follow(reference, lambda _: known)
     except (KeyError, UnresolvedReference):
         return None
-    is_short = isinstance(value, bool | int | float | None) or (isinstance(value, str) and len(value) <= SHORT)
-    return value if is_short else {"shape": summary(value)}
+    is_own = reference.name == "inputs" and isinstance(value, str) and len(value) <= SHORT
+    return value if is_own or isinstance(value, bool | int | float | None) else {"shape": summary(value)}
 
 
 def in_whole(session: Session, planning: Planning, drafted: Drafted) -> Drafted:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nodes.catalog import in_our_words
 from nodes.events import Event
 from nodes.journaled_model import JournaledModel
 from nodes.ladder import is_answered, is_refused, wanted
@@ -168,4 +169,5 @@ def _failure(session: Session, planning: Planning) -> Failure | None:
         asking = next((verdict for verdict in session.fold.queue if verdict.key == planning.trigger), None)
         return Failure(code=asking.code, message=asking.reason) if asking else None
     run = session.fold.steps.get(planning.step_id) or session.fold.steps.get(base_id(planning.step_id))
-    return run.failure if run else None
+    failure = run.failure if run else None
+    return failure and in_our_words(failure, session.engine.registry.get(failure.tool or ""))

@@ -134,8 +134,7 @@ def planning_prompt(
         holes["finished"] = quoted(_history(finished, cut.history))
     if failure is not None:
         sections.append("failure")
-        own = next((tool for tool in catalog if tool.name == failure.tool), None)
-        holes["failure"] = quoted({"step": failure.step_id, "tool": failure.tool, **failure_shown(failure, own)})
+        holes["failure"] = quoted({"step": failure.step_id, "tool": failure.tool, **failure_shown(failure)})
     if faults:
         sections.append("faults")
         holes["faults"] = quoted([text_shown(str(fault)) for fault in faults[:MAX_FAULTS]])

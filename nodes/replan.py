@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nodes.catalog import in_our_words
 from nodes.journaled_model import JournaledModel
 from nodes.ladder import is_answered
 from nodes.model_errors import ModelFailed
@@ -33,7 +34,7 @@ async def replan(state: AgentState, session: Session) -> dict[str, Any]:
     try:
         broken = Broken(
             session.plan,
-            failure,
+            in_our_words(failure, session.engine.registry.get(failure.tool or "")),
             prompt_inputs(session.head),
             own=session.engine.registry.get(session.plan.step(step_id).tool or ""),
             finished=await finished_steps(session),

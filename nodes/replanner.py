@@ -102,7 +102,7 @@ def repair_prompt(broken: Broken, tools: Shortlist) -> Rendered:
     holes = {
         "goal": quoted(text_shown(plan.goal)),
         "step": quoted({**texts_cut(written), "args": args_shown(failed)}),
-        "failure": quoted(failure_shown(broken.failure, broken.own)),
+        "failure": quoted(failure_shown(broken.failure)),
         "available": quoted(results_in_reach(plan, failed, broken.inputs, broken.finished)),
         "needed": quoted(needed(plan, failed.id)),
         "tools": quoted(tools.contracts()),
