@@ -50,7 +50,8 @@ class Order:
     caller would; else, and whenever it is resumed, through the gateway. Questions are answered (`unknown` is the answer
     about what is in doubt; without it the ledger is asked), unless `answers` is false. With `request` it makes the same
     goal a new request on a thread whose run has ended, with `cancel` it cancels the run where it waits. One
-    read takes `slow_s`; `patience_s` is how long it waits for a run that somebody else drives.
+    read takes `slow_s`; `patience_s` is how long it waits for a run that somebody else drives. `limits` are those of
+    the run, from here on.
     """
 
     url: str
@@ -69,6 +70,7 @@ class Order:
     request: str | None = None
     cancel: bool = False
     patience_s: float = 30.0
+    limits: dict[str, float] | None = None
 
     @property
     def report(self) -> Path:
@@ -174,7 +176,8 @@ async def _drive(order: Order) -> tuple[RunResult, str | None, int]:
             await _as_a_stranger(agent, order, order.durability)
         elif known is None:
             with suppress(RunBusy):
-                await agent.run(plan=PLAN, inputs=INPUTS, thread_id=order.book, request_id=order.request or order.book)
+                request = order.request or order.book
+                await agent.run(plan=PLAN, inputs=INPUTS, thread_id=order.book, request_id=request, limits=order.limits)
         result = await (agent.cancel(order.book) if order.cancel else _to_the_end(agent, order))
         state = await agent.graph.aget_state({"configurable": {"thread_id": order.book}})
         return result, state.values.get("status"), len(await agent.approvals(order.book))
@@ -185,7 +188,7 @@ async def _to_the_end(agent: Agent, order: Order) -> RunResult:
     while True:
         decisions = await _decisions(agent, order) if order.answers else {}
         try:
-            result = await agent.resume(order.book, decisions=decisions)
+            result = await agent.resume(order.book, decisions=decisions, limits=order.limits)
         except (RunBusy, ApprovalConflict):  # another one drives it, or was quicker with the same answer
             if time.monotonic() > until:
                 raise
