@@ -118,7 +118,8 @@ async def _not_started(session: Session, unit: str, step: Step, why: Refuse | Sk
 
 
 async def _run(session: Session, unit: str, step: Step, admitted: Run, named: dict[str, JSON]) -> None:
-    _say(session, unit, step, "running")
+    if not is_planned(step):  # it has said so when it was reached
+        _say(session, unit, step, "running", "to be planned" if step.action == "plan" else None)
     if (by := session.fold.run(unit).stand_in) is not None:
         await stand_in(session, unit, step, admitted, by)
     elif step.action == "llm":

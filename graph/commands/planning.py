@@ -33,9 +33,11 @@ def show_plan(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) ->
     write_out(_yaml(preview.plan.draft.model_dump(mode="json", exclude_defaults=True)))
     estimate = preview.estimate
     asks = ", ".join(preview.approvals) or "nobody"
+    later = ", ".join(step.id for step in preview.plan.steps if step.action == "plan" and not step.args)
     say(
         f"\n{counted(round(estimate['steps']), 'step')}, {estimate['critical_path_steps']:.0f} in a row, "
         f"at most {estimate['at_most_s']:.0f} s; asks a person at: {asks}"
+        f"{f'; planned when reached: {later}' if later else ''}"
     )
     for warning in preview.warnings:
         say(f"warning: {warning}")

@@ -37,12 +37,13 @@ def test_a_written_plan_is_valid_as_it_stands(project: Project, surestep: Run) -
 
 
 def test_the_preview_as_json_and_what_it_asks(project: Project, surestep: Run) -> None:
-    """Plan, approvals, warnings and estimate; nothing is stored and nothing runs."""
-    project.write("p.json", plan(step("s1", "send", args={"to": "a", "text": "b"}, require_approval=True)))
+    """Plan, approvals, warnings and estimate; which sub-goals are left for later; nothing is stored, nothing runs."""
+    later = {"id": "s2", "action": "plan", "instruction": "Do the rest", "reason": "test"}
+    project.write("p.json", plan(step("s1", "send", args={"to": "a", "text": "b"}, require_approval=True), later))
     shown = surestep("plan", "--plan", "p.json", *KIT, "--json").json
     assert set(shown) == {"plan", "approvals", "warnings", "estimate"}
-    assert (shown["approvals"], shown["estimate"]["steps"]) == (["s1"], 1.0)
-    assert "asks a person at: s1" in surestep("plan", "--plan", "p.json", *KIT).err
+    assert (shown["approvals"], shown["estimate"]["steps"]) == (["s1"], 2.0)
+    assert "asks a person at: s1; planned when reached: s2" in surestep("plan", "--plan", "p.json", *KIT).err
     assert surestep("runs", "--json").json == {"runs": []}
     assert project.calls() == []
 
