@@ -122,7 +122,7 @@ def _first_rows(head: RunHead, picture: RunFold, inherits: Mapping[str, Any]) ->
         (
             "plan",
             {**written, "purpose": "first", "parent": parent, "answers": [], "warnings": []}
-            | promises(picture.on_exhausted, critical=picture.critical),
+            | promises(picture.on_exhausted, picture.versions, critical=picture.critical),
         ),
         ("inherited", dict(inherits)),
     ]

@@ -9,10 +9,12 @@ from nodes.fold_progress import anew
 from nodes.fold_settling import settled
 from nodes.state import Verdict
 from nodes.step_run import base_id
-from plans.plan import PlanDraft
+from nodes.versions import read_draft, stored_draft
 
 if TYPE_CHECKING:
     from nodes.fold import RunFold
+    from plans.plan import PlanDraft
+    from plans.versions import PlanVersions
 
 Body = Mapping[str, Any]
 
@@ -76,16 +78,16 @@ def answer_verdicts(self: RunFold, changed: set[str], body: Body) -> None:
     self.queue = [v for v in self.queue if v.key not in answered and base_id(v.step_id) not in changed]
 
 
-def promises(on_exhausted: PlanDraft | None, *, critical: bool) -> dict[str, Any]:
+def promises(on_exhausted: PlanDraft | None, versions: PlanVersions, *, critical: bool) -> dict[str, Any]:
     """What the row of a revision says of them; of a plan that says neither, nothing."""
     said: dict[str, Any] = {"critical": True} if critical else {}
-    return said | ({"on_exhausted": on_exhausted.model_dump(mode="json")} if on_exhausted is not None else {})
+    return said | ({"on_exhausted": stored_draft(on_exhausted, versions)} if on_exhausted is not None else {})
 
 
 def promised(self: RunFold, body: Body) -> None:
     """What the template of a revision says of a run that cannot be mended; later revisions take nothing of it back."""
     if body.get("on_exhausted"):
-        self.on_exhausted = PlanDraft.model_validate(body["on_exhausted"])
+        self.on_exhausted = read_draft(body["on_exhausted"], self.versions)
     self.critical = self.critical or bool(body.get("critical"))
 
 

@@ -158,7 +158,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         "mode": drafted.mode,
         "repaired": drafted.repaired,
         "warnings": [fault.model_dump() for fault in faults],
-        **({} if is_part else promises(drafted.on_exhausted, critical=drafted.critical)),
+        **({} if is_part else promises(drafted.on_exhausted, versions, critical=drafted.critical)),
     }
     await keep_draft(session, drafted, planning, [])
     questions = _outdated(session, before, plan)

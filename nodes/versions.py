@@ -8,6 +8,7 @@ from typing import Any
 
 from nodes.state import STATE_VERSION, RunHead
 from plans.errors import VersionTooNew
+from plans.plan import PlanDraft
 from plans.versions import PLAN_VERSIONS, PlanVersions
 
 JOURNAL_VERSION = 2
@@ -78,21 +79,29 @@ def readable_state(
 
 
 def stored_head(head: RunHead, versions: PlanVersions = PLAN_VERSIONS) -> dict[str, Any]:
-    """A run's head as it is stored: the plan that was given in the oldest version that can say it, so that the same
-    request is the same, and can be begun, whichever worker it comes to."""
+    """A run's head as it is stored, with the plan that was given in a form that any worker can begin, if there is one:
+    then the same request is the same whichever worker it comes to."""
     stored = head.model_dump(mode="json")
-    if head.given_plan is not None:
-        stored["given_plan"] = versions.oldest(stored["given_plan"])
-        if stored["given_plan"]["schema_version"] == 1:  # as it was stored before there were others
-            del stored["given_plan"]["schema_version"]
-    return stored
+    return stored if head.given_plan is None else {**stored, "given_plan": stored_draft(head.given_plan, versions)}
 
 
 def read_head(stored: Mapping[str, Any], versions: PlanVersions = PLAN_VERSIONS) -> RunHead:
     """A stored head. Raises VersionTooNew where its plan was given in a version that this code does not know."""
     given = stored.get("given_plan")
-    if given is None:
-        return RunHead.model_validate(stored)
-    plan = versions.read({"plan": {"schema_version": 1, **given}}).plan
+    return RunHead.model_validate({**stored, "given_plan": None if given is None else read_draft(given, versions)})
+
+
+def stored_draft(draft: PlanDraft, versions: PlanVersions) -> dict[str, Any]:
+    """A draft as it is stored: in the oldest version of the plan contract that can say it; the first one is not named,
+    as there was no other once."""
+    stored = versions.oldest(draft.model_dump(mode="json"))
+    if stored["schema_version"] == 1:
+        del stored["schema_version"]
+    return stored
+
+
+def read_draft(stored: Mapping[str, Any], versions: PlanVersions) -> PlanDraft:
+    """A stored draft. Raises VersionTooNew for a version that this code does not know."""
+    plan = versions.read({"plan": {"schema_version": 1, **stored}}).plan
     del plan["schema_version"]
-    return RunHead.model_validate({**stored, "given_plan": plan})
+    return PlanDraft.model_validate(plan)

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from checkpoints.serializer import StateSerializer
 from nodes.engine import run_record
 from nodes.fold import RunFold, fold
+from nodes.fold_verdicts import promises
 from nodes.state import Drafted, Planning, RunHead
 from nodes.validate import validate
 from nodes.versions import (
@@ -100,6 +101,22 @@ def test_a_plan_that_was_given_is_stored_so_that_either_worker_can_begin_it(chec
     assert old.given_plan.steps[0].reason == "[Look] why"
     assert stored_head(old, OLD) == stored
     assert run_record(old, OLD).input_sha256 == run_record(head, NEW).input_sha256
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_a_simplified_plan_that_a_template_promises_is_stored_for_either_worker(checked: bool) -> None:
+    """As a plan that was given is."""
+    simpler = PlanDraft(goal="g", steps=(StepDraft(id="a", tool="x", title="Look", verify_after=checked),))
+    written = NEW.written(a_plan(a_step("a")).model_dump(mode="json"), 2)
+    row = ("plan", None, 0, {**written, "purpose": "first", **promises(simpler, NEW, critical=False)})
+    assert fold([begun(), row], NEW).on_exhausted == simpler
+    if checked:
+        with pytest.raises(VersionTooNew):
+            fold([begun(), row], OLD)
+        return
+    kept = fold([begun(), row], OLD).on_exhausted
+    assert kept is not None
+    assert (kept.steps[0].title, kept.steps[0].reason) == (None, "[Look] ")
 
 
 @pytest.mark.parametrize(("purpose", "edge"), [("first", "redraft"), ("global", "redraft"), ("local", "repatch")])
