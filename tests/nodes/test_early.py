@@ -29,6 +29,7 @@ class Shop:
         self.calls: list[tuple[str, Any]] = []
         self.found = asyncio.Event()
         self.fails = 0
+        self.endless: str | None = None
         self.kit = Toolkit("shop")
 
         @self.kit.tool(effect="read", breaker=LENIENT, retry={"max_attempts": 1}, repeats=None)
@@ -36,6 +37,8 @@ class Shop:
             """Look something up."""
             self.calls.append(("look", key))
             self.found.set()
+            if key == self.endless:
+                await asyncio.sleep(20)
             if self.fails:
                 self.fails -= 1
                 raise ConnectionError
@@ -233,6 +236,15 @@ async def test_the_same_plan_after_a_break_uses_what_was_read(drive: Drive) -> N
     assert result.usage.attempts == 3
 
 
+async def test_a_result_is_not_used_for_other_arguments(drive: Drive) -> None:
+    """The stream broke, and the plan now has another first step: the second, written as before, reads another key."""
+    other = plan(step("s1", "look", args={"key": "z"}), LOOKS["steps"][1], answer="${s2.key}")
+    broken = Writing(parts(LOOKS, 2)[0], "", "text", ends=False)
+    result = await drive.ends(broken, Writing(*parts(other, 2), "text"), early=2)
+    assert (result.status, result.answer) == ("done", "z!!")
+    assert drive.shop.calls == [("look", "a"), ("look", "a!"), ("look", "z"), ("look", "z!")]
+
+
 async def test_a_read_that_fails_early_is_made_again_by_its_step(drive: Drive) -> None:
     """A failure is nobody's outcome before there is a plan; the step has all its attempts."""
     drive.shop.fails = 1
@@ -252,6 +264,7 @@ async def test_a_criterion_that_is_false_early_starts_nothing_and_is_judged_agai
 
 async def test_a_cancelled_run_keeps_no_early_read(drive: Drive, endpoint: ScriptedModel) -> None:
     """Ended while the planner writes, nothing runs on, and nothing of a step is in the journal."""
+    drive.shop.endless = "a"
     writing = Writing(*parts(LOOKS, 2))
     endpoint.answers(writing)
     async with running(*drive.place, [drive.shop.kit], model=endpoint, eager=True) as agent:

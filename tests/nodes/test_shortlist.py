@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from nodes.shortlist import LINES_TOKENS, MOST_SHOWN, Shortlist, shortlist
+from nodes.model_settings import estimated
+from nodes.prompts import quoted
+from nodes.shortlist import LINES_TOKENS, MOST_SHOWN, SHOWN_TOKENS, Shortlist, shortlist
 from plans.plan import StepDraft
 from tools.orders.toolkit import orders
 from tools.registry import Registry, Toolkit
@@ -86,6 +88,13 @@ def test_however_many_tools_there_are_the_list_stays_short() -> None:
     assert "more, which are not listed" in str(found.lines[-1])
     assert found.closer("tool_299") is not None
     assert found.closer("tool_7") is None
+
+
+@pytest.mark.parametrize("tool", sorted(TOOLS))
+def test_contracts_keep_within_their_budget(tool: str) -> None:
+    """All that are shown together, unless one alone is longer."""
+    found = listed(tool)
+    assert len(found.shown) == 1 or estimated(quoted(found.contracts())) <= SHOWN_TOKENS
 
 
 def many_tools(count: int) -> dict[str, Tool]:
