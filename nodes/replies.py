@@ -50,13 +50,14 @@ def verdict_of(session: Session, request: ApprovalRequest, decision: Decision) -
                 reason=said,
                 counted=False,
             )
-        case Approve():
+        case Approve() if request.kind == "ticket":
             why = f"a person has allowed one more attempt ({request.args['ticket']})"
             return _on_step(session, request, why)
         case Reject(message=why):
             return _end(request, why)
         case Edit():
             return None
+    return _end(request, "a yes answers no question")  # it was stored by somebody who does not check
 
 
 def _about(request: ApprovalRequest) -> str | None:

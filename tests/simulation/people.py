@@ -119,6 +119,8 @@ def decision(world: World, request: Mapping[str, Any]) -> Decision:
     said = draw.random()
     if said < manners.rejected:
         return Reject(message="no")
+    if request["kind"] == "question":
+        return Respond("do what is left in another way")
     if said < manners.rejected + manners.edited and "[" not in request["step_id"] and "by" in request["args"]:
         return Edit(args={**request["args"], "by": f"{request['args']['by']} edited"})
     return Approve()

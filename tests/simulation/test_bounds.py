@@ -127,7 +127,7 @@ def counted(setup: Setup, codes: list[str]) -> tuple[Count, str]:
             step = {"id": "s0", "tool": "t0", "args": {"a": 0}, "reason": "a test"}
             plan = {"goal": "a test", "steps": [step]}
             agent = agent_of(engine, wire, InMemorySaver())
-            return (await agent.run(plan=plan, thread_id="t", request_id="r", limits=limits)).status
+            return (await agent.run(plan=plan, thread_id="t", request_id="r", limits=limits, approve="none")).status
 
     return count, simulated(run(), timeline)
 
