@@ -57,7 +57,7 @@ async def found_in(session: Session, drafted: Drafted, planning: Planning) -> li
     if by_model:
         found += refused_now(new, await open_tools(tools, session.engine.ports))
         found += failed_again(fold, draft, {*(step.id for step in new), base_id(planning.step_id or "")})
-    if fold.effects or fold.progress.repeats:
+    if fold.effects or fold.progress.results:
         for step in new:
             if (tool := tools.get(step.tool or "")) is not None:
                 found += call_faults(fold, step, tool, await _calls(session, step), by_model=by_model)

@@ -144,3 +144,52 @@ async def test_the_preview_offers_what_the_run_would_offer(agent_on: OpenAgent, 
         with pytest.raises(PlanRejected, match=code):
             await agent.run(plan=plan(step("s1", given, args=args)))
     assert not shop.calls
+
+
+async def test_a_plan_of_too_many_steps_is_taken_up_under_a_higher_limit(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """No plan, no person to ask, and nothing to mend: the run waits for its limit to be raised, and then the plan that
+    was there runs, without another question."""
+    endpoint.answers(json.dumps(plan(PRICE, DOUBLE)))
+    agent = await agent_on([Shop().kit], model=endpoint)
+    stopped = await agent.run("what do two balls cost?", thread_id="t", limits={"max_steps": 1})
+    assert (stopped.status, [failure.code for failure in stopped.failures]) == ("limited", ["LIMIT_STEPS"])
+    assert (stopped.raise_limits, stopped.plan, len(endpoint.questions)) == ({"max_steps": 2}, None, 3)
+    done = await agent.resume("t", limits=stopped.raise_limits)
+    assert (done.status, len(done.steps), len(endpoint.questions)) == ("done", 2, 3)
+
+
+async def test_a_planner_that_reads_the_same_again_and_again_is_told_so_and_stopped(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """Each new plan asks for the price again and draws another conclusion from it: when the price has said the same
+    often enough, the plan is refused; where that could not be seen beforehand, the call is."""
+    kit = Shop()
+    hopeless = {"success_when": "number > `100`"}
+    agent = await agent_on([kit.kit], model=endpoint)
+
+    def again(number: int, item: str) -> str:
+        price = step(f"p{number}", "price", args={"item": item})
+        double = step(f"d{number}", "double", f"p{number}", args={"number": number}, **hopeless)
+        return json.dumps(plan(price, double))
+
+    endpoint.answers(again(2, "ball"), again(3, "ball "), again(4, "ball"), again(5, "cup"))
+    first = plan(PRICE, {**DOUBLE, **hopeless})
+    await agent.run(plan=first, thread_id="t", limits={"max_repeats": 2, "max_global_replans": 2}, approve="none")
+    assert kit.calls["price"] == 3
+    assert [item for tool, item in kit.given if tool == "price"] == ["ball", "ball", "cup"]
+    assert "price has been called 2 times with the same arguments" in endpoint.prompt(2)
+
+
+async def test_an_instruction_takes_a_limited_run_another_way(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
+    """Whoever does not want to raise the limit says what to do instead; what is finished stays."""
+    shop = Shop()
+    each = step("e", "double", "s1", args={"number": "${item}"}, for_each="${inputs.numbers}")
+    endpoint.answers(json.dumps(plan(step("n1", "double", args={"number": "${s1.price}"}))))
+    agent = await agent_on([shop.kit], model=endpoint)
+    inputs = {"numbers": [1, 2, 3]}
+    stopped = await agent.run(plan=plan(PRICE, each), inputs=inputs, thread_id="t", limits={"max_for_each": 2})
+    assert stopped.status == "limited"
+    done = await agent.run("only the ball, then", thread_id="t")
+    assert (done.status, [s.id for s in done.steps], shop.calls) == ("done", ["s1", "n1"], {"price": 1, "double": 1})
