@@ -54,7 +54,7 @@ async def _findings(settings: Settings, toolkits: Sequence[str]) -> list[Finding
         await asyncio.to_thread(_output, settings.output),
         await asyncio.to_thread(_toolkits, settings),
         await _tools(settings, toolkits),
-        await asyncio.to_thread(_templates, settings),
+        await _templates(settings),
         _model(settings),
     ]
 
@@ -181,13 +181,29 @@ async def _tools(settings: Settings, toolkits: Sequence[str]) -> Finding:
     return Finding("tools", "note" if told else "well", "; ".join(told) or "all are on, none is left alone")
 
 
-def _templates(settings: Settings) -> Finding:
+async def _templates(settings: Settings) -> Finding:
     from graph.registries import templates_from
 
     try:
-        return Finding("templates", "well", f"{len(templates_from(settings))}")
+        templates = await asyncio.to_thread(templates_from, settings)
     except SurestepError as error:
         return Finding("templates", "ill", str(error))
+    aside = await _aside(settings)
+    names = [template.name for template in templates if (template.name, template.sha256) in aside]
+    told = f"; set aside because they have failed: {', '.join(names)} (`{shared.surestep('templates')}` says more)"
+    return Finding("templates", "note" if names else "well", f"{len(templates)}{told if names else ''}")
+
+
+async def _aside(settings: Settings) -> frozenset[tuple[str, str]]:
+    """Templates that are set aside, as far as a database can be looked at."""
+    from checkpoints.glance import glance
+    from checkpoints.template_uses import TemplateUses
+
+    try:
+        async with glance(settings.database_url, settings.folder) as database:
+            return await TemplateUses(database).aside()
+    except SurestepError:  # what is wrong with the database is a finding of its own
+        return frozenset()
 
 
 def _model(settings: Settings) -> Finding:

@@ -50,6 +50,7 @@ def test_a_template_is_learned_reviewed_used_and_restored(
         )
     aside = surestep("templates").out
     assert "because 1 of its last 5 runs succeeded; the last failure: OUCH" in " ".join(aside.split())
+    assert "set aside because they have failed: double_of" in " ".join(surestep("doctor").out.split())
     [now] = [each["now"] for each in surestep("templates", "--json").json["templates"] if each["name"] == "double_of"]
     assert (now["used"], now["success_rate"], now["set_aside_at"] is not None) == (1, 1.0, True)
     assert "matched again" in surestep("templates", "restore", "double_of").out
