@@ -14,7 +14,7 @@ from plans.legible import Legible, action_faults, legible
 from plans.plan import PlanDraft
 from plans.quoted import Unquoted
 from plans.schema_faults import incomplete, schema_faults, step_id_at, unstorable_faults
-from plans.values import JSON, MAX_DEPTH, dotted, too_deep
+from plans.values import JSON, dotted
 from plans.versions import upgraded
 from plans.wording import kind_of
 
@@ -43,11 +43,9 @@ def refused(*faults: Fault, repaired: bool = False) -> Reading:
 
 
 def drafted(value: JSON, notes: Sequence[Note] = (), *, repaired: bool = False, form: Form | None = None) -> Reading:
-    """The draft that a value is, or everything that is wrong with its form."""
+    """The draft that a value is, or everything that is wrong with its form. It is no deeper than text may be."""
     if not isinstance(value, Mapping):
         return refused(_no_object(value), repaired=repaired)
-    if too_deep(value):
-        return refused(Fault(code="PLAN_SYNTAX", message=f"the plan is nested deeper than {MAX_DEPTH} levels"))
     try:
         plan = upgraded(value if form is None else form(value))
     except VersionTooNew as error:

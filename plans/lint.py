@@ -59,7 +59,8 @@ def lint_reading(
 ) -> list[Fault]:
     """Every fault of a text that was read: what reading found, and what is wrong with the steps that can be read."""
     if reading.draft is not None:
-        scope = Scope(reading.draft, tools, inputs, limits, role_permits, range(len(reading.draft.steps)))
+        positions = range(len(reading.draft.steps))
+        scope = Scope(reading.draft, tools, inputs, limits, role_permits, positions, storable=True)
     elif legible := reading.legible:
         places, doubtful, nameless = legible.positions, legible.doubtful, legible.nameless
         scope = Scope(legible.draft, tools, inputs, limits, role_permits, places, doubtful, nameless)
@@ -101,6 +102,6 @@ def _stored(step: StepDraft, needed: tuple[str, ...], tools: Mapping[str, ToolVi
 
 
 def _found(scope: Scope) -> list[Fault]:
-    if too_deep := list(islice(depth_faults(scope), MOST)):
+    if not scope.storable and (too_deep := list(islice(depth_faults(scope), MOST))):
         return too_deep
     return [found for check in _CHECKS for found in islice(check(scope), MOST)]

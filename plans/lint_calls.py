@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from plans.faults import Fault
 from plans.lint_scope import Placed, Scope, ToolView, fault
-from plans.plan import StepDraft
 from plans.references import Reference, parse
 from plans.values import JSON, MAX_DEPTH, Path, dotted, printable, too_deep, unclean
 from plans.wording import listed, nearest
@@ -51,31 +50,38 @@ def depth_faults(scope: Scope) -> Iterator[Fault]:
 def argument_faults(scope: Scope) -> Iterator[Fault]:
     """Arguments that cannot be stored, that the tool does not take, or that break one of its rules."""
     for at in scope.placed:
-        unstorable = list(unclean(at[1].args))
+        unstorable = [] if scope.storable else list(unclean(at[1].args))
         for path, why in unstorable:
             yield fault("INVALID_ARGS", f"{dotted(path)} {why}", at, ("args", *path))
         tool = scope.tool(at[1])
         if tool is not None and not scope.doubts(at, "args"):
-            unread = [place[1:] for place in scope.doubtful.get(at[0], ()) if place[0] == "args"]
-            yield from _refused(scope, tool, at, [*unread, *(path for path, _ in unstorable)])
+            told = [path for path, _ in unstorable]
+            if scope.doubtful:
+                told += [place[1:] for place in scope.doubtful.get(at[0], ()) if place[0] == "args"]
+            yield from _refused(scope, tool, at, told)
 
 
 def _refused(scope: Scope, tool: ToolView, at: Placed, told: Sequence[Path]) -> Iterator[Fault]:
     """What is wrong besides the places that were told already. A rule is judged by the arguments that are right."""
-    step = at[1]
-    args, open_ = as_written(step), [*open_places(scope, at), *told]
-    said = {dotted(place) for place in told}
-    problems = [problem for problem in tool.check_args(args, open_) if problem[0] not in said]
+    args, open_ = as_written(scope, at), [*open_places(scope, at), *told]
+    problems = tool.check_args(args, open_)
+    if told:
+        said = {dotted(place) for place in told}
+        problems = [problem for problem in problems if problem[0] not in said]
     for place, sentence in problems:
         where = f"args{'' if not place or place.startswith('[') else '.'}{place}"
         message = f"{place} {sentence}" if place else sentence
         found = fault("INVALID_ARGS", f"{tool.name}: {message}", at)
         yield found.model_copy(update={"path": f"{found.path}.{where}"})
-    wrong = [(name,) for name in args if any(_lies_in(place, name) for place, _ in problems)]
-    wrong += [(place,) for place, _ in problems]  # one that is missing
     if all(place for place, _ in problems):
-        for argument, sentence in tool.breaches(args, [*open_, *wrong]):
+        for argument, sentence in tool.breaches(args, open_ + _wrong(args, problems) if problems else open_):
             yield fault("RULE_VIOLATED", sentence, at, ("args", argument) if argument else ("args",))
+
+
+def _wrong(args: Mapping[str, JSON], problems: Sequence[tuple[str, str]]) -> list[Path]:
+    """The arguments with problems, and those that are missing."""
+    found: list[Path] = [(name,) for name in args if any(_lies_in(place, name) for place, _ in problems)]
+    return found + [(place,) for place, _ in problems]
 
 
 def _lies_in(place: str, name: str) -> bool:
@@ -85,12 +91,16 @@ def _lies_in(place: str, name: str) -> bool:
 
 def open_places(scope: Scope, at: Placed) -> list[Path]:
     """Where a step's arguments hold references: what stands there is known only when it runs."""
-    return list(dict.fromkeys(path for path, _, _ in scope.reads(at, "args")))
+    return [path for path, _, _ in scope.reads(at, "args")]
 
 
-def as_written(step: StepDraft) -> dict[str, JSON]:
+def as_written(scope: Scope, at: Placed) -> dict[str, JSON]:
     """The arguments with `$${` as the `${` it stands for, where no reference is in the text."""
-    return {name: _literal(value) for name, value in step.args.items()}
+    args = at[1].args
+    for _, text in scope.texts(at, "args"):
+        if "$${" in text:
+            return {name: _literal(value) for name, value in args.items()}
+    return args
 
 
 def _literal(value: JSON) -> JSON:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 from plans.expression_paths import compared, paths_needed, rooted
 from plans.expressions import InvalidExpression, Tree, compiled, names_read
 from plans.faults import Fault
-from plans.lint_results import declared, missing_fault, schema_of
+from plans.lint_results import declared, missing_fault, schema_of, shape_of
 from plans.lint_scope import Placed, Scope, fault
 from plans.result_schemas import Missing, ResultSchema
 from plans.values import printable
@@ -15,6 +16,7 @@ from plans.wording import nearest
 
 _WORDS = frozenset({"true", "false", "null"})
 """Without back-quotes these are names of fields, which find nothing. (That is null, but for null alone.)"""
+_OPERATORS = {"and": "&&", "or": "||", "not": "!"}
 
 
 def condition_faults(scope: Scope) -> Iterator[Fault]:
@@ -31,7 +33,7 @@ def _condition(scope: Scope, at: Placed, field: str, text: str) -> Iterator[Faul
     try:
         names = names_read(text)
     except InvalidExpression as error:
-        yield fault("SCHEMA_INVALID", f"{field}: {error}", at, (field,), fix=_without_braces(text))
+        yield fault("SCHEMA_INVALID", f"{field}: {error}", at, (field,), fix=_spelled(text))
         return
     always = {"inputs", "item"} if scope.loops(at) else {"inputs"}
     for name in sorted(names - always - _WORDS):
@@ -47,10 +49,20 @@ def _condition(scope: Scope, at: Placed, field: str, text: str) -> Iterator[Faul
 
 
 def _criterion(scope: Scope, at: Placed, text: str) -> Iterator[Fault]:
+    place = (*shape_of(scope, at[1].id, at), f"success_when {text}")
+    if place in scope.found:
+        return
+    found = list(_criterion_faults(scope, at, text))
+    yield from found
+    if not found and at[1].id not in scope.unclear:
+        scope.found.add(place)
+
+
+def _criterion_faults(scope: Scope, at: Placed, text: str) -> Iterator[Fault]:
     try:
         tree = compiled(text).tree
     except InvalidExpression as error:
-        yield fault("SCHEMA_INVALID", f"success_when: {error}", at, ("success_when",), fix=_without_braces(text))
+        yield fault("SCHEMA_INVALID", f"success_when: {error}", at, ("success_when",), fix=_spelled(text))
         return
     fields = {child["value"] for child in (tree, *compared(tree)) if child["type"] == "field"}
     yield from _words(at, "success_when", fields & _WORDS - {"null"})
@@ -77,7 +89,14 @@ def _words(at: Placed, field: str, words: Collection[str]) -> Iterator[Fault]:
         yield fault("SCHEMA_INVALID", message, at, (field,), fix=f"write `{word}`, with back-quotes")
 
 
-def _without_braces(text: str) -> str | None:
-    if "${" not in text:
-        return None
-    return "a condition is plain JMESPath: write s1.total > `5`, without ${…}"
+def _spelled(text: str) -> str | None:
+    """What people write who mean JMESPath and write another language."""
+    if "${" in text:
+        return "a condition is plain JMESPath: write s1.total > `5`, without ${…}"
+    if number := re.search(r"[<>=]\s*(-?\d+(?:\.\d+)?)\b", text):
+        return f"numbers stand in back-quotes: `{number[1]}`"
+    if re.search(r"(?<![<>=!])=(?!=)", text):
+        return "write == to compare"
+    if word := re.search(r"\s(and|or|not|AND|OR|NOT)\s", f" {text} "):
+        return f"write {_OPERATORS[word[1].lower()]} for {word[1]}"
+    return None

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from plans.expressions import InvalidExpression, compiled, names_read
 from plans.faults import Fault
 from plans.lint_results import looped, missing_fault, schema_of, shape_of
-from plans.lint_scope import READING, Placed, Scope, fault
+from plans.lint_scope import READING, Placed, Scope, Text, fault, texts_in
 from plans.references import Located, Reference, located, parse
 from plans.result_schemas import Missing
-from plans.values import JSON, Path, printable
+from plans.values import Path, printable
 from plans.wording import listed, nearest
 
 _ALMOST = re.compile(r"\$\{\s*([A-Za-z_][A-Za-z0-9_-]*)")
@@ -22,28 +22,35 @@ def reference_faults(scope: Scope) -> Iterator[Fault]:
     """References that lead nowhere, in steps and in the answer; text that was meant to be one."""
     for at in scope.placed:
         for field in READING:
-            if value := getattr(at[1], field):
-                yield from _in_value(scope, at, field, value, scope.reads(at, field))
+            if texts := scope.texts(at, field):
+                yield from _in_texts(scope, at, field, texts, scope.reads(at, field))
         if at[1].for_each is not None:
             yield from _list_faults(scope, at, at[1].for_each)
     if scope.draft.answer is not None:
-        yield from _in_value(scope, None, "answer", scope.draft.answer, tuple(located(scope.draft.answer)))
+        answer = scope.draft.answer
+        yield from _in_texts(scope, None, "answer", texts_in(answer), tuple(located(answer)))
 
 
-def _in_value(
-    scope: Scope, at: Placed | None, field: str, value: JSON, references: Sequence[Located]
+def _in_texts(
+    scope: Scope, at: Placed | None, field: str, texts: Sequence[Text], references: Sequence[Located]
 ) -> Iterator[Fault]:
     loops = at is not None and field != "for_each" and scope.loops(at)
     for path, _, reference in references:
         if problem := _problem(scope, at, reference, loops=loops):
             message, fix = problem
             yield fault("UNKNOWN_REFERENCE", f"{printable(str(reference))}: {message}", at, (field, *path), fix=fix)
-    for path, text in _texts(value):
-        yield from _almost(scope, at, (field, *path), text)
+    whole = {path for path, is_whole, _ in references if is_whole}
+    for path, text in texts:
+        if path not in whole:
+            yield from _almost(scope, at, (field, *path), text)
 
 
 def _problem(scope: Scope, at: Placed | None, reference: Reference, *, loops: bool) -> tuple[str, str | None] | None:
     """What is wrong with a reference, and how to mend it; None if nothing is."""
+    name = reference.name
+    place = (*shape_of(scope, name, at), reference.path)
+    if place in scope.found:
+        return None
     try:
         tree = compiled(reference.expression).tree
         first = names_read(reference.expression)
@@ -51,19 +58,16 @@ def _problem(scope: Scope, at: Placed | None, reference: Reference, *, loops: bo
         inner = reference.path.removeprefix("(").removesuffix(")")
         called = f"write ${{{inner} | {reference.name}(@)}}" if reference.path == f"({inner})" and inner else None
         return f"what follows the name is not a path: {error}", called
-    name = reference.name
     if name == "inputs":
         return _input_problem(scope, first)
     if name == "item" and not loops:
         return "item exists only in the arguments of a step with for_each", "add for_each, or name a step"
     if name != "item" and name not in scope.steps:
         return None if scope.nameless else (f"there is no step {printable(name)!r}", scope.step_meant(name))
-    place = (*shape_of(scope, name, at), reference.path)
     try:
-        if place not in scope.found:
-            if (schema := schema_of(scope, name, at)) is not None:
-                schema.at(tree)
-            scope.found.add(place)
+        if (schema := schema_of(scope, name, at)) is not None:
+            schema.at(tree)
+        scope.found.add(place)
     except Missing as missing:
         return missing_fault(missing, f"the result of {name}" if name != "item" else "an element")
     return None
@@ -76,17 +80,6 @@ def _input_problem(scope: Scope, first: frozenset[str]) -> tuple[str, str | None
     meant = nearest(unknown[0], scope.inputs or ())
     fix = f"did you mean ${{inputs.{meant}}}?" if meant else f"the inputs are {listed(sorted(scope.inputs or ()))}"
     return f"there is no input {printable(unknown[0])!r}", fix
-
-
-def _texts(value: JSON, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Texts that may hold what looks like a reference."""
-    if isinstance(value, str):
-        if "{" in value:
-            yield path, value
-    elif isinstance(value, dict | list | tuple):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            if not isinstance(item, str) or "{" in item:
-                yield from _texts(item, (*path, key))
 
 
 def _almost(scope: Scope, at: Placed | None, path: Path, text: str) -> Iterator[Fault]:

@@ -83,6 +83,7 @@ class Explaining(Protocol):
 READING = ("args", "instruction", "for_each")
 """The fields of a step that may hold references."""
 
+Text = tuple[Path, str]
 Permits = Callable[[ToolView], bool]
 Placed = tuple[int, StepDraft]
 
@@ -92,8 +93,9 @@ class Scope:
     """One draft and everything it is checked against.
 
     `positions` says where each step stands in the plan as it was written; `doubtful` are places within a step (by its
-    position) that could not be read, of which nothing is said; `nameless`, that some step's id could not. `inputs`
-    None: not known yet. `found` are paths that lead to something, by what a result looks like.
+    position) that could not be read, of which nothing is said; `nameless`, that some step's id could not; `storable`,
+    that the reader has judged depth and characters. `inputs` None: not known yet. `found` are paths that lead to
+    something, by what a result looks like.
     """
 
     draft: PlanDraft
@@ -104,6 +106,7 @@ class Scope:
     positions: Sequence[int]
     doubtful: Mapping[int, frozenset[Path]] = field(default_factory=dict)
     nameless: bool = False
+    storable: bool = False
     found: set[tuple[str, bool, str]] = field(default_factory=set)
 
     @property
@@ -151,15 +154,29 @@ class Scope:
         meant = nearest(name, self.steps)
         return f"did you mean ${{{meant}}}?" if meant else f"the steps are {listed(self.steps)}"
 
+    def texts(self, at: Placed, field: str) -> Sequence[Text]:
+        """The texts in one field of a step that may hold a reference, or what looks like one; looked for once."""
+        return self._texts[at[0]].get(field, ())
+
     def reads(self, at: Placed, field: str) -> Sequence[Located]:
         """The references in one field of a step, as `located` gives them; looked for once."""
         return self._reads[at[0]].get(field, ())
 
     @cached_property
+    def _texts(self) -> dict[int, dict[str, list[Text]]]:
+        return {
+            position: {field: texts_in(value) for field in READING if (value := getattr(step, field))}
+            for position, step in self.placed
+        }
+
+    @cached_property
     def _reads(self) -> dict[int, dict[str, list[Located]]]:
         return {
-            position: {field: list(located(value)) for field in READING if (value := getattr(step, field))}
-            for position, step in self.placed
+            position: {
+                field: [found for path, text in texts for found in located(text, path)]
+                for field, texts in fields.items()
+            }
+            for position, fields in self._texts.items()
         }
 
     @cached_property
@@ -195,3 +212,20 @@ def fault(
     where = ("steps", at[0], *path) if at else path
     step = at[1].id or None if at else None
     return Fault(code=code, step=step, path=dotted(where), message=message, fix=fix, severity=severity)
+
+
+def texts_in(value: JSON) -> list[Text]:
+    """The texts in a value that hold a brace, each with its place."""
+    found: list[Text] = []
+    _collect(value, (), found)
+    return found
+
+
+def _collect(value: JSON, path: Path, found: list[Text]) -> None:
+    if isinstance(value, str):
+        if "{" in value:
+            found.append((path, value))
+    elif isinstance(value, dict | list | tuple):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            if not isinstance(item, str) or "{" in item:
+                _collect(item, (*path, key), found)

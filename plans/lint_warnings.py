@@ -32,7 +32,7 @@ def _mentioned(scope: Scope) -> Iterator[Fault]:
     Only names with a digit are looked for; `report` is a word like any other."""
     numbered = {name for name in scope.steps if any(letter.isdigit() for letter in name)}
     for at in scope.placed:
-        words = set(_NAME.findall(at[1].instruction or "")) & numbered
+        words = set(_NAME.findall(at[1].instruction)) & numbered if at[1].instruction else set()
         for name in sorted(words.difference(scope.edges.get(at[1].id, ()), (at[1].id,))):
             message = f"the instruction speaks of {name}, and this step neither waits for it nor reads it"
             yield fault(

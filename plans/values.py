@@ -106,23 +106,27 @@ MAX_DEPTH = 64
 
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+_CONTAINERS = frozenset({dict, list, tuple})
 
 
 def too_deep(value: JSON, most: int = MAX_DEPTH) -> bool:
     """Whether lists and objects are nested deeper than `most`. Never recurses, so that nothing can break it."""
-    level = _containers([value])
+    level = _containers((value,))
     for _ in range(most):
         if not level:
             return False
-        level = _containers(
-            item
-            for container in level
-            for item in (container.values() if isinstance(container, Mapping) else container)
-        )
+        level = _containers(item for container in level for item in _items(container))
     return bool(level)
+
+
+def _items(container: JSON) -> Iterable[JSON]:
+    return container.values() if type(container) is dict or isinstance(container, Mapping) else container
 
 
 def _containers(items: Iterable[JSON]) -> list[JSON]:
     # Once each: a value that refers to one list twice, again and again, would double with every level.
-    containers = [item for item in items if type(item) not in _SCALARS and isinstance(item, Mapping | list | tuple)]
-    return list({id(item): item for item in containers}.values())
+    return list({id(item): item for item in items if type(item) not in _SCALARS and _is_container(item)}.values())
+
+
+def _is_container(item: JSON) -> bool:
+    return type(item) in _CONTAINERS or isinstance(item, Mapping | list | tuple)

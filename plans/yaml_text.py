@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from plans.json_text import Note, whole_number
-from plans.values import JSON, MAX_DEPTH, Path, dotted
+from plans.values import JSON, MAX_DEPTH, Path, dotted, too_deep
 
 MAX_NODES = 500_000
 """Values in one file with every alias written out; the largest plan allowed has a tenth of that."""
@@ -54,6 +54,8 @@ def read_yaml(text: str) -> tuple[JSON, list[Note]]:
         raise NotYAML(f"{_place(error.problem_mark)}{error.problem or 'not YAML'}") from None
     except (yaml.YAMLError, UnicodeError) as error:
         raise NotYAML(f"it holds characters that YAML does not allow: {' '.join(str(error).split())[:120]}") from None
+    if too_deep(builder.document):
+        raise NotYAML(f"with its aliases it is nested deeper than {MAX_DEPTH} levels")
     return builder.document, builder.notes
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from plans.faults import errors_among
 from plans.lint import build_plan, lint_reading
@@ -17,6 +19,7 @@ from plans.reader import read_plan
 from tests.cases.shared import CASES, lines, needs
 from tests.nodes.model_server import ScriptedModel, completion
 from tests.plans.sample import Tool
+from tests.plans.test_mutations import judged, mutated
 from tests.running import running
 from tools.registry import Toolkit
 
@@ -78,6 +81,7 @@ def known_tools() -> dict[str, dict[str, Anything]]:
 
 
 TOOLS = known_tools()
+SOME = lines(TASKBENCH)[::16] or [{}]
 
 
 def by_name(case: dict[str, Any]) -> dict[str, Any]:
@@ -105,6 +109,32 @@ def test_every_flaw_of_a_real_plan_is_reported_and_nothing_else(case: dict[str, 
     reading = read_plan(json.dumps(by_name(case)))
     found = {fault.code for fault in errors_among(lint_reading(reading, TOOLS[case["domain"]]))}
     assert found == {CODE_OF[flag] for flag in case["flags"] if flag != "repeated_tool"}
+
+
+@given(st.data())
+def test_a_real_plan_changed_anywhere_is_valid_or_reported(data: st.DataObject) -> None:
+    """Whatever models write that is nearly a plan: never an exception."""
+    case = data.draw(st.sampled_from(SOME))
+    judged(json.dumps(data.draw(mutated(by_name(case)))), TOOLS[case["domain"]])
+
+
+def broken_further(case: dict[str, Any]) -> dict[str, Any]:
+    """The plan with a field too many in each step."""
+    plan = by_name(case)
+    for step in plan["steps"]:
+        step["confidence"] = 0.9
+    return plan
+
+
+@pytest.mark.parametrize("flag", ["unknown_tool", "bad_edge", "cycle"])
+def test_faults_of_form_hide_no_flaw_of_a_real_plan(flag: str) -> None:
+    """Every flaw is reported beside a field that no step has."""
+    flawed = [case for case in lines(TASKBENCH) if flag in case["flags"]]
+    assert flawed
+    for case in flawed:
+        reading = read_plan(json.dumps(broken_further(case)))
+        found = {fault.code for fault in errors_among(lint_reading(reading, TOOLS[case["domain"]]))}
+        assert found >= {CODE_OF[flag], "SCHEMA_INVALID"}, case["id"]
 
 
 def adapted(text: str) -> str:

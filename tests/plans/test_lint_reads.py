@@ -164,7 +164,7 @@ def test_the_result_of_a_loop_is_a_list() -> None:
         ("get_order.status", ("UNKNOWN_REFERENCE", "get_order is a tool; the step that calls it is ${s1}, ${s2}")),
         ("item.x", ("UNKNOWN_REFERENCE", None)),
         ("s1.status ==", ("SCHEMA_INVALID", None)),
-        ("s1.count > 2 and true", ("SCHEMA_INVALID", None)),
+        ("s1.count > 2 and true", ("SCHEMA_INVALID", "numbers stand in back-quotes: `2`")),
         (
             "${s1.status} == 'x'",
             ("SCHEMA_INVALID", "a condition is plain JMESPath: write s1.total > `5`, without ${…}"),
@@ -209,7 +209,8 @@ def test_a_condition_is_jmespath_over_what_is_there(
         ("length(lines[?sku != 'a'].zzz) > `0`", ("UNKNOWN_REFERENCE", "it has sku, count")),
         ("labels.ok == false", ("SCHEMA_INVALID", "write `false`, with back-quotes")),
         ("lines[0].zzz", ("UNKNOWN_REFERENCE", "it has sku, count")),
-        ("status =", ("SCHEMA_INVALID", None)),
+        ("status =", ("SCHEMA_INVALID", "write == to compare")),
+        ("status == 'a' and id", ("SCHEMA_INVALID", "write && for and")),
         ("!status.x", ("SCHEMA_INVALID", None)),
     ],
 )
