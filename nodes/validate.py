@@ -143,7 +143,8 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     )
     if drafted.source in MODEL_SOURCES or drafted.model is not None:  # a template that a model has filled, too
         kept = [step.id for step in session.fold.kept()]
-        plan = guarded(plan, session.engine.registry, before, kept, widens=is_part)
+        widens = before is not None and planning.instruction is None  # results, or failures' words, had a say in it
+        plan = guarded(plan, session.engine.registry, before, kept, widens=widens)
     versions = session.engine.options.plan_versions
     on = session.fold.contract or versions.of_run(session.head_run_id)
     body = {

@@ -67,18 +67,19 @@ def by_condition(step: Step, plan: Plan, named: Mapping[str, JSON]) -> Check | N
 
 
 def unjudged(step: Step, fold: RunFold, plan: Plan, tools: Mapping[str, ToolView]) -> tuple[str, ...]:
-    """The results that a step rests on which neither a check nor a condition has judged, the nearest first. What lies
-    behind a judged result was judged with it."""
+    """The results that a step rests on which neither a check nor a condition has judged, the nearest first. Of effects
+    there is nothing to judge, and what a sub-goal came to is in its steps."""
     known = {each.id: each for each in plan.steps}
     judged = names_in(step.requires) | fold.looked_at
     waiting, found = list(step.depends_on), dict[str, bool]()
     for name in waiting:
-        if name in found or name in judged or known[name].success_when is not None:
+        if name in found:
             continue
-        tool = tools.get(known[name].tool or "")
-        gave = fold.status(name) == "done" and known[name].action != "plan"  # what a sub-goal came to is in its steps
-        found[name] = gave and (tool is None or tool.effect == "read")
-        waiting += known[name].depends_on
+        step_before, tool = known[name], tools.get(known[name].tool or "")
+        waiting += step_before.depends_on
+        settled = name in judged or step_before.success_when is not None or fold.status(name) != "done"
+        has_read = step_before.action != "plan" and (tool is None or tool.effect == "read")
+        found[name] = has_read and not settled
     return tuple(name for name, counts in found.items() if counts)
 
 
