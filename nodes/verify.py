@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from checkpoints.crash_points import reached
 from nodes.events import Event
 from nodes.journaled_model import JournaledModel, LimitReached
-from nodes.means import may_plan_anew
+from nodes.means import has_simpler_plan, may_plan_anew
 from nodes.model_errors import ModelFailed
 from nodes.origins import sentence
 from nodes.recording import announce
@@ -163,13 +163,17 @@ async def _known(session: Session, step: Step) -> dict[str, JSON]:
 
 
 def _verdict(session: Session, step: Step, check: Check) -> Verdict:
-    """About the run as a whole: the step itself has finished, and stays."""
+    """About the run as a whole: the step itself has finished, and stays. Where nothing can be planned anew the
+    template's simpler plan takes over, if it has one."""
+    anew = may_plan_anew(session)
+    simpler = not anew and has_simpler_plan(session)
     return Verdict(
-        verdict="global_replan" if may_plan_anew(session) else "finish",
+        verdict="global_replan" if anew or simpler else "finish",
         step_id="",
         attempt=session.fold.premises_broken + 1,
         code="PREMISE_BROKEN",
         reason=_broken(f"after step {step.id}", check),
+        degraded=simpler,
     )
 
 

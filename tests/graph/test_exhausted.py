@@ -102,6 +102,21 @@ async def test_a_simplified_plan_is_run_around_what_is_finished(agent_on: OpenAg
     assert (dict(shop.calls), result.usage.global_replans) == ({"double": 1, "triple": 1, "cached_price": 1}, 0)
 
 
+async def test_a_simplified_plan_takes_over_where_a_premise_is_gone_and_nobody_can_plan(
+    agent_on: OpenAgent, endpoint: ScriptedModel, tmp_path: Path
+) -> None:
+    """What a verifier has seen after a finished step ends no run whose template knows another way."""
+    shop, folder = Till(), templates(tmp_path)
+    written = (folder / "quote.yaml").read_text()
+    (folder / "quote.yaml").write_text(written.replace("reason: first", "reason: first, verify_after: true"))
+    endpoint.answers(json.dumps({"holds": False, "reason": "eight is no price"}))
+    verifier: dict[str, Any] = {"verifier_model": "v", "base_url": endpoint.base_url, "api_key": "k"}
+    agent = await agent_on([shop.kit], templates=folder, **verifier)
+    result = await agent.run("quote ball")
+    assert (result.status, dict(shop.calls)) == ("done", {"double": 1, "cached_price": 1})
+    assert (result.plan.source if result.plan else None, len(endpoint.questions)) == ("degraded", 1)
+
+
 async def test_a_simplified_plan_comes_after_every_replan(
     agent_on: OpenAgent, endpoint: ScriptedModel, tmp_path: Path
 ) -> None:
