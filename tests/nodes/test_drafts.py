@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 from checkpoints.bodies import is_large
-from nodes.drafts import MAX_FAULTS, drafted_row
+from nodes.drafts import MAX_FAULTS, drafted_row, keep_draft
 from nodes.fold import fold
 from nodes.state import Drafted, Planning
 from plans.faults import Fault
@@ -47,6 +48,21 @@ def test_drafts_are_told_in_their_order_each_once() -> None:
         ("q1", True, 1),
     ]
     assert picture.drafts["q0"]["faults"][0]["code"] == "UNKNOWN_TOOL"
+
+
+async def test_a_draft_is_written_down_once() -> None:
+    """`validate`, entered again after a crash, finds it written; another one is."""
+    written: list[str] = []
+
+    async def record(kind: str, *, body: dict[str, Any]) -> None:
+        written.append(body["name"])
+        picture.apply(kind, None, 0, body)
+
+    picture = fold([begun()])
+    session: Any = SimpleNamespace(fold=picture, record=record)
+    for question in ("q0", "q0", "q1"):
+        await keep_draft(session, Drafted(**PLANNER, question=question), Planning(), [])
+    assert written == ["q0", "q1"]
 
 
 def test_a_draft_without_a_question_is_named_by_what_it_says() -> None:
