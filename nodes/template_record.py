@@ -32,7 +32,7 @@ def served(fold: RunFold, finished: Mapping[str, Any]) -> TemplateServed | None:
     done = finished["status"] == "done"
     codes = [*fold.planned_anew, *([] if done else _codes(finished))]
     blamed = [code for code in codes if _blames(code)] if finished["status"] != "cancelled" else []
-    clean = done and not codes and not is_edited(fold)
+    clean = done and not codes and not is_edited(fold) and not fold.rejected
     succeeded = False if blamed else True if clean else None
     return TemplateServed(made_from.name, made_from.sha256, succeeded, blamed[0] if blamed else None)
 

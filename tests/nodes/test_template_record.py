@@ -10,7 +10,7 @@ from nodes.fold import RunFold, fold
 from nodes.state import TemplateUse
 from nodes.template_record import served
 from plans.failure import CODES, Failure
-from tests.nodes.rows import Row, a_plan, a_step, begun, decided, done, failed, planned
+from tests.nodes.rows import Row, a_plan, a_step, answered, begun, decided, done, failed, planned
 
 MADE_FROM = TemplateUse(name="late", sha256="a", parameters={"order_id": "A1234"})
 
@@ -88,6 +88,7 @@ def test_a_plan_that_had_to_be_mended_has_failed_even_where_the_run_has_not() ->
     assert verdict_of(picture(*away, *mended), ended("done")) is None
     edited = made("a", revision=2, source="human")
     assert verdict_of(picture(edited, done("a")), ended("done")) is None
+    assert verdict_of(picture(answered("a", {"type": "reject"}), done("a")), ended("done")) is None
 
 
 def test_a_cancelled_run_says_nothing() -> None:
