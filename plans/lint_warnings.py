@@ -10,12 +10,16 @@ from plans.lint_scope import Scope, fault
 from plans.plan import StepDraft
 from plans.references import references_in
 from plans.schedule import dependents_of
+from plans.values import printable
 
 _NAME = re.compile(r"(?<![\w-])[A-Za-z_][\w-]*")
+_ALONE = re.compile(r"[$<\[(#%]*([A-Za-z_][A-Za-z0-9_-]*)((?:[.\[][\w\].\[]*)?)[>\])%]*")
+LONGEST_NAME = 100
+"""Longest argument that is looked at for being a name, in characters."""
 
 
 def warnings(scope: Scope) -> Iterator[Fault]:
-    """NO_CRITERION, UNREAD_OUTPUT and MISSING_DEPENDENCY."""
+    """NO_CRITERION, UNREAD_OUTPUT, MISSING_DEPENDENCY, and names of steps as plain text."""
     for at in scope.placed:
         unclear = scope.doubts(at, "action", "tool", "success_when", "output_schema")
         if not unclear and not _can_fail(scope, at[1]):
@@ -25,6 +29,7 @@ def warnings(scope: Scope) -> Iterator[Fault]:
             yield fault("NO_CRITERION", message, at, fix=fix, severity="warning")
     yield from _unread(scope)
     yield from _mentioned(scope)
+    yield from _plain_names(scope)
 
 
 def _mentioned(scope: Scope) -> Iterator[Fault]:
@@ -38,6 +43,17 @@ def _mentioned(scope: Scope) -> Iterator[Fault]:
             yield fault(
                 "MISSING_DEPENDENCY", message, at, ("instruction",), fix=f"write ${{{name}}}", severity="warning"
             )
+
+
+def _plain_names(scope: Scope) -> Iterator[Fault]:
+    """Arguments that are nothing but the name of a step, as small models write them: they go out as they stand."""
+    for at in scope.placed:
+        for argument, value in at[1].args.items():
+            named = _ALONE.fullmatch(value) if isinstance(value, str) and len(value) <= LONGEST_NAME else None
+            if named and named[1] != at[1].id and named[1] in scope.steps and any(map(str.isdigit, named[1])):
+                message = f"{printable(value)!r} is plain text here, not a reference"
+                fix = f"write ${{{named[1]}{named[2]}}}"
+                yield fault("UNKNOWN_REFERENCE", message, at, ("args", argument), fix=fix, severity="warning")
 
 
 def _can_fail(scope: Scope, step: StepDraft) -> bool:

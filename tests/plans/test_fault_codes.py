@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import pytest
@@ -163,6 +164,14 @@ def test_every_code_of_a_plan_is_shown() -> None:
     forbidden = lint_reading(read_plan(GOOD), KIT, role_permits=lambda tool: tool.name != "get_order")
     assert [fault.code for fault in (*refused, *forbidden)] == ["PLAN_REFUSED", "NOT_PERMITTED"]
     assert {pair.code for pair in PAIRS} | {"PLAN_REFUSED", "NOT_PERMITTED"} == set(get_args(FaultCode)) - OF_THE_RUN
+
+
+def test_every_code_is_explained() -> None:
+    """`docs/faults.md` says what each code means, and knows no other."""
+    page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| ")]
+    explained = {code.strip() for row in rows for code in row.split(",")} - {"code"}
+    assert explained == set(get_args(FaultCode))
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,29 @@ def test_a_foreign_placeholder_inside_a_text_is_only_a_warning() -> None:
     assert [(fault.severity, fault.fix) for fault in warned] == [("warning", "write ${s1}")]
 
 
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("s1", "write ${s1}"),
+        ("$s1.id", "write ${s1.id}"),
+        ("<s1>", "write ${s1}"),
+        ("s1.lines[0].sku", "write ${s1.lines[0].sku}"),
+        ("[s1]", "write ${s1}"),
+        ("s2", None),
+        ("s9", None),
+        ("order s1", None),
+        ("$5", None),
+        ("A1", None),
+        ("s1@example.com", None),
+    ],
+)
+def test_an_argument_that_is_only_the_name_of_a_step_is_worth_a_warning(text: str, fix: str | None) -> None:
+    """Small models write names where references were needed; it may be meant, and so refuses nothing."""
+    step = {"id": "s2", "args": {"order_id": text}, "depends_on": ["s1"]}
+    warned = [(fault.severity, fault.fix) for fault in found(step) if fault.code == "UNKNOWN_REFERENCE"]
+    assert warned == ([] if fix is None else [("warning", fix)])
+
+
 def test_inputs_that_are_not_known_yet_are_not_judged() -> None:
     """A plan file is checked on its own, before anybody has named inputs."""
     step = {"id": "s2", "args": {"order_id": "${inputs.anything}"}}
