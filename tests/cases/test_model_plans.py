@@ -206,19 +206,21 @@ async def test_whatever_a_real_model_answers_no_email_is_sent_unasked(
     database_url: str, tmp_path: Path, endpoint: ScriptedModel
 ) -> None:
     """Each answer, in our form where that can be had, is what a planner says over HTTP to its own goal, again and
-    again: the run ends done, asks a person before it sends anything (its tool says nothing of a risk), or says honestly
-    why it cannot; and nothing is ever sent."""
-    office, ends, asked = Office(), Counter[str](), 0
+    again: the run ends done, asks a person before it sends anything (its tool says nothing of a risk) or about a plan
+    that cannot be used, or says honestly why it cannot; and nothing is ever sent."""
+    office, ends, asked = Office(), Counter[str](), Counter[str]()
     async with running(database_url, tmp_path, [office.kit], model=endpoint, durability="exit") as agent:
         for case in lines(RAW):
             endpoint.answers(completion(forms(case["content"])[-1], finish_reason=case["finish_reason"]))
             result = await agent.run(case["goal"])
             ends[result.status] += 1
             assert result.answer or result.approvals, (case["id"], result)
-            assert {approval.tool for approval in result.approvals} <= {"send_email"}, case["id"]
-            asked += len(result.approvals) > 0
+            about = {approval.kind: approval.tool for approval in result.approvals}
+            assert about in ({}, {"risk": "send_email"}, {"question": "plan"}), case["id"]
+            asked.update(list(about))
             assert office.sent == [], case["id"]
     assert set(ends) <= {"done", "paused", "failed"}, ends
-    assert asked == ends["paused"] > 5
+    assert asked.total() == ends["paused"]
+    assert asked["risk"] > 5
     assert ends["done"] > 5
-    assert ends["failed"] > 5
+    assert ends["failed"] + asked["question"] > 5
