@@ -6,16 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from nodes.fold import RunFold
-from nodes.fold_spending import settled_usage
 from nodes.missing import without
 from nodes.step_run import StepRun
-from plans.caps import Hit, attempt_hit, repeat_hit, spending_hit, time_hit
+from nodes.stopping import circle_hit, start_hit
+from plans.caps import Hit
 from plans.expressions import InvalidExpression, holds, names_read
 from plans.failure import Failure
-from plans.limits import Limits
 from plans.plan import Effect, Risk, Step, highest_risk
 from plans.references import UnresolvedReference, resolve
-from plans.sameness import call_name as same_call
 from plans.values import JSON, sha256_of
 from tools.tool import Tool
 
@@ -99,7 +97,7 @@ def admit(step: Step, fold: RunFold, facts: Facts) -> Admission:
         _enabled_and_permitted(step, facts, run)
         _required(step, facts)
         args = _arguments(step, run, facts)
-        _within_limits(fold, facts)
+        _unless(start_hit(fold, facts.elapsed_s, facts.under_way))
         return _allowed(step, fold, facts, args)
     except _Refused as refused:
         return _refuse(step, run, facts, refused)
@@ -113,7 +111,7 @@ def may_expand(step: Step, fold: RunFold, facts: Facts) -> Refuse | Skip | None:
         if (unwanted := _unwanted(step, facts)) is not None:
             return unwanted
         _required(step, facts)
-        _within_limits(fold, facts)
+        _unless(start_hit(fold, facts.elapsed_s, facts.under_way))
     except _Refused as refused:
         return _refuse(step, run, facts, refused)
     return None
@@ -233,23 +231,8 @@ def _arguments(step: Step, run: StepRun, facts: Facts) -> dict[str, JSON]:
     return args
 
 
-def _within_limits(fold: RunFold, facts: Facts) -> None:
-    """What is reserved for questions that are out does not count: most of it comes back, and no tool spends it."""
-    limits = fold.head.limits if fold.head else Limits()
-    attempts = fold.usage.attempts + facts.under_way
-    hit = (
-        time_hit(limits, facts.elapsed_s) or spending_hit(limits, settled_usage(fold)) or attempt_hit(limits, attempts)
-    )
+def _unless(hit: Hit | None) -> None:
     if hit is not None:
-        raise _Refused(hit.code, hit.message, hit)
-
-
-def _leads_on(fold: RunFold, facts: Facts, args: dict[str, JSON]) -> None:
-    """The same call with the same result again and again, plan after plan, leads nowhere. An effect asks a person."""
-    if facts.tool is None or changes_the_world(facts.tool.effect) or fold.plan is None:
-        return
-    times = fold.progress.times(same_call(facts.tool.name, args), fold.plan.revision)
-    if (hit := repeat_hit(fold.head.limits if fold.head else Limits(), facts.tool.name, times)) is not None:
         raise _Refused(hit.code, hit.message, hit)
 
 
@@ -257,7 +240,7 @@ def _allowed(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> 
     tool = facts.tool
     name = tool.name if tool else step.action
     shown = args if tool else {"instruction": step.instruction, **args}
-    _leads_on(fold, facts, args)
+    _unless(circle_hit(fold, facts.tool, args))
     call = call_name(name, shown)
     if call in fold.rejected:
         raise _Refused("REJECTED", f"a person has rejected this call of {name}")

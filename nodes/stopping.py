@@ -3,21 +3,35 @@ end it is told what is finished, why it stopped, and which limit would have to b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from plans.caps import Hit, infeasible_hit, proposed, replan_hit, steps_hit, time_hit
+from nodes.fold_spending import settled_usage
+from plans.caps import (
+    Hit,
+    attempt_hit,
+    infeasible_hit,
+    proposed,
+    repeat_hit,
+    replan_hit,
+    spending_hit,
+    steps_hit,
+    time_hit,
+)
 from plans.failure import Failure
 from plans.faults import Fault
 from plans.limits import Limits
 from plans.moves import SETTLED
 from plans.plan import PlanDraft
+from plans.sameness import call_name
+from plans.values import JSON
 from plans.wording import listed
 
 if TYPE_CHECKING:
     from nodes.fold import RunFold
     from nodes.session import Session
     from nodes.state import Verdict
+    from tools.tool import Tool
 
 OF_LIMITS = frozenset({"TOO_MANY_STEPS", "LIMIT_INFEASIBLE"})
 """Faults that a higher limit mends."""
@@ -48,6 +62,22 @@ async def within_limits(session: Session, verdict: Verdict) -> Verdict:
     reason = f"{hit.message}; before that: {verdict.reason}"
     ended = {"verdict": "finish", "code": hit.code, "reason": reason, "not_before": None}
     return verdict.model_copy(update=ended)
+
+
+def start_hit(fold: RunFold, elapsed_s: float, under_way: int) -> Hit | None:
+    """The limit that keeps any step from starting, with so many attempts under way. What is reserved for questions that
+    are out does not count: most of it comes back, and no tool spends it."""
+    limits, attempts = limits_of(fold), fold.usage.attempts + under_way
+    return time_hit(limits, elapsed_s) or spending_hit(limits, settled_usage(fold)) or attempt_hit(limits, attempts)
+
+
+def circle_hit(fold: RunFold, tool: Tool | None, args: Mapping[str, JSON]) -> Hit | None:
+    """The limit that keeps a call from being made once more: the same, with the same result again and again, plan after
+    plan, leads nowhere. An effect asks a person."""
+    if tool is None or tool.effect != "read" or fold.plan is None or fold.plan.revision == 1:
+        return None
+    times = fold.progress.times(call_name(tool.name, args), fold.plan.revision)
+    return repeat_hit(limits_of(fold), tool.name, times)
 
 
 def limits_of(fold: RunFold) -> Limits:

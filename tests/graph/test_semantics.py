@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from plans.errors import ArtifactMissing, PlanRejected
 from plans.failure import ToolFailure
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import Shop, plan, step
+from tests.nodes.model_server import ScriptedModel
 from tools.registry import Toolkit
 
 PRICE = step("s1", "price", args={"item": "ball"})
@@ -38,6 +40,20 @@ async def test_requires_false_fails_before_any_call(agent_on: OpenAgent) -> None
     assert result.status == "failed"
     assert [failure.code for failure in result.failures] == ["PRECONDITION_FAILED"]
     assert shop.calls == {"price": 1}
+
+
+async def test_requires_false_has_the_rest_planned_anew_where_a_model_can(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """The planner is told which precondition does not hold; what is finished stays, and nothing is sent."""
+    shop = Shop()
+    endpoint.answers(json.dumps(plan(step("n1", "double", args={"number": "${s1.price}"}))))
+    agent = await agent_on([shop.kit], model=endpoint)
+    guarded = step("s2", "send", "s1", args={"to": "ann", "text": "hi"}, requires="s1.price > `100`")
+    result = await agent.run(plan=plan(PRICE, guarded))
+    assert (result.status, [each.id for each in result.steps]) == ("done", ["s1", "n1"]), result.answer
+    assert (result.usage.global_replans, shop.calls) == (1, {"price": 1, "double": 1})
+    assert "PRECONDITION_FAILED" in endpoint.prompt(0)
 
 
 async def test_success_when_false_is_no_success(agent_on: OpenAgent) -> None:

@@ -74,3 +74,12 @@ def test_what_is_told_has_words_for_all_there_is() -> None:
     found = fold([begun(), *said, ("finish", None, 0, {"status": "cancelled", "wall_s": 1.0})]).resumes
     assert [(each.trigger, each.result) for each in found] == [(one, other) for one in WHY for other in WHAT]
     assert [each.ended for each in found[-2:]] == [None, "cancelled"]
+
+
+async def test_a_cancelled_run_says_that_it_was_gone_on_with_to_be_ended(database_url: str, tmp_path: Path) -> None:
+    """Nobody drives a run that waits for a person: who cancels it goes on with it, to its end."""
+    shop = Shop()
+    async with running(database_url, tmp_path, [shop.kit]) as agent:
+        await agent.run(plan=plan(ASKS), inputs={"who": "ann"}, thread_id="t")
+        ended = await agent.cancel("t")
+    assert (ended.status, told(ended)) == ("cancelled", [("cancel", "ends", (), "cancelled")])
