@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodes.fold import RunFold, fold
@@ -202,6 +202,7 @@ _SAID = ["check", "the", "stock", "of", "item", "please", "with", "note", "A1", 
 _WORDS = st.lists(st.sampled_from(_SAID), min_size=2, max_size=9)
 
 
+@settings(max_examples=40)
 @given(words=_WORDS, value=st.text(min_size=1, max_size=8), number=st.integers(0, 99))
 def test_whatever_a_goal_says_its_template_gives_its_plan_or_there_is_none(
     words: list[str], value: str, number: int

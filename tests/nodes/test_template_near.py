@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodes.template_near import near, offered
@@ -156,6 +156,7 @@ def test_the_measure_alone_knows_what_the_evals_goals_mean() -> None:
 _SAID = ["why", "is", "order", "A1234", "late", "订单", "退款", "10", "last", "week", '"x', "don't", "if", "refund"]
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=80) | st.lists(st.sampled_from(_SAID), max_size=12).map(" ".join))
 def test_any_goal_has_a_distance_and_no_goal_breaks_the_measure(goal: str) -> None:
     """Scores lie between 0 and 1, and the same goal always comes to the same."""
