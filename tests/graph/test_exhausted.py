@@ -17,6 +17,7 @@ from plans.failure import ToolFailure
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import ONCE, Shop, plan, step
 from tests.nodes.model_server import ScriptedModel
+from tools.orders import orders
 
 GONE = ToolFailure("NOT_FOUND", "there is no such item")
 TEMPLATE = """
@@ -241,3 +242,17 @@ async def test_other_branches_go_on_while_a_ticket_waits(agent_on: OpenAgent) ->
         plan=plan(*CHARGE["steps"], slow, step("s4", "double", "s2", "s3", args={"number": 1}))
     )
     assert [each.status for each in result.steps] == ["done", "failed", "done", "pending"]
+
+
+async def test_a_template_that_is_near_does_what_no_model_could_plan(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """No pattern covers the goal, but words alone say that it does all of it and only reads: nobody is asked."""
+    endpoint.answers(json.dumps(plan(step("s1", "prize"))))
+    agent = await agent_on([orders], model=endpoint)
+    result = await agent.run("上周被退回来、款还没退的货有哪些")
+    assert (result.status, result.approvals) == ("done", ())
+    assert (result.plan and result.plan.source, result.plan and result.plan.template) == (
+        "template",
+        "unrefunded_returns",
+    )

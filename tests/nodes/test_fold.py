@@ -170,6 +170,33 @@ def test_an_effect_in_doubt_is_kept_as_one_that_happened(intent_then: Row) -> No
     assert [step.id for step in picture.kept()] == ["a"]
 
 
+def test_a_repair_that_came_to_nothing_gives_way_and_stays_counted() -> None:
+    """Of two verdicts on one outcome the second one waits alone; what was decided counts whatever becomes of it, a
+    template's simplified plan and a person's instruction do not."""
+    repairs = [failed("b"), decided("b", 1, "local_replan"), decided("b", 1, "global_replan")]
+    picture = fold([begun(), planned(PLAN), *repairs])
+    assert [verdict.verdict for verdict in picture.queue] == ["global_replan"]
+    assert (picture.local_replans["b"], picture.global_replans) == (1, 1)
+    simpler = decided("b", 1, "global_replan", degraded=True, counted=False)
+    picture = fold([begun(), planned(PLAN), *repairs, simpler])
+    assert (picture.simplified, picture.global_replans, len(picture.queue)) == (True, 1, 1)
+    picture = fold([begun(), planned(PLAN), *repairs, decided("b", 1, "ask")])
+    assert (picture.queue, picture.run("b").is_over) == ([], False)
+
+
+def test_a_question_about_the_plan_is_gone_with_any_revision() -> None:
+    """So is a plan that a person has written and that was not used; a question about a step that stays is not."""
+    rows = [begun(), planned(PLAN), asked("@plan", "question"), asked("c")]
+    picture = fold(rows)
+    assert picture.question is not None
+    after = fold([*rows, planned(PLAN.model_copy(update={"revision": 2}))])
+    assert (after.question, list(after.asked)) == (None, ["ask-c"])
+    edit = answered("@plan", {"type": "edit", "args": {"steps": []}}, "question", about={"goal": "g"})
+    written = fold([*rows, edit])
+    assert (written.is_edited, written.rewritten) == (True, {"plan": {"steps": []}, "asked": {"goal": "g"}})
+    assert not fold([*rows, edit, ("edit_dropped", "@plan", 0, {})]).is_edited
+
+
 def test_a_revision_resets_what_it_changes_and_nothing_else() -> None:
     """A changed step starts anew and goes on counting its attempts; questions, verdicts and edits about it are gone."""
     edit = answered("c", {"type": "edit", "args": {"x": 1}})

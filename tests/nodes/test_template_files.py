@@ -56,6 +56,18 @@ def change(*path: Any, to: Any) -> dict[str, Any]:
     return result
 
 
+def simpler(**step: Any) -> dict[str, Any]:
+    """The good one with a simplified plan of this step."""
+    return good() | {"on_exhausted": {"steps": [{"id": "d1", "tool": "get_order", **step}]}}
+
+
+def test_a_simplified_plan_may_have_steps_of_the_plan() -> None:
+    """As they are there, so that what is finished of them is taken over; others under ids of their own."""
+    both = good() | {"on_exhausted": {"steps": [*good()["plan"]["steps"], {"id": "d1", "tool": "note"}]}}
+    assert faults_in(both) == []
+    assert faults_in(simpler(args={"order_id": "<<order>>"})) == []
+
+
 @pytest.mark.parametrize(
     ("broken", "told"),
     [
@@ -85,6 +97,10 @@ def change(*path: Any, to: Any) -> dict[str, Any]:
         (change("plan", "steps", to=[]), "plan.steps"),
         (change("plan", "steps", to=None), "plan.steps"),
         (change("examples", to=[]), "examples"),
+        (simpler(args={"order_id": "<<who>>"}), "on_exhausted: has the holes ['who']"),
+        (simpler(args={"order_id": "$<<order>>"}), "on_exhausted: '$<<order>>' has a hole beside a dollar"),
+        (simpler(when="a == '<<order>>'"), "on_exhausted.steps[0].when"),
+        (simpler(id="s1"), "on_exhausted.steps[0]: step 's1' is another one in plan"),
     ],
 )
 def test_a_broken_template_says_where_and_what(broken: dict[str, Any], told: str) -> None:
