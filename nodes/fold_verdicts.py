@@ -48,8 +48,18 @@ def _on_step(self: RunFold, made: Verdict) -> None:
             run.resend = True
         else:
             run.moved("pending")
+            _elements_again(self, made.step_id)
     elif made.verdict in ("next", "finish"):
         run.exhausted = True
+
+
+def _elements_again(self: RunFold, step_id: str) -> None:
+    """A `for_each` step that is tried again tries those of its elements again that have failed."""
+    for child in self.children(step_id):
+        run = self.steps.get(child)
+        if run is not None and run.status == "failed":
+            run.exhausted = False
+            run.moved("pending")
 
 
 def _count_replans(self: RunFold, made: Verdict) -> None:

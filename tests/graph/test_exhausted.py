@@ -181,6 +181,18 @@ async def test_approving_a_ticket_tries_once_more(agent_on: OpenAgent) -> None:
     assert (done.status, done.answer, done.steps[1].attempts) == ("done", "charged 4", 3)
 
 
+async def test_a_ticket_about_a_list_tries_its_failed_elements_again(agent_on: OpenAgent) -> None:
+    """What has succeeded of it is not done twice."""
+    shop = Till()
+    shop.fails("charge", GONE)
+    each = step("s1", "charge", args={"number": "${item}"}, for_each="${inputs.numbers}")
+    agent = await agent_on([shop.kit])
+    result = await agent.run(plan=plan(each, answer="${s1[1].charged}"), thread_id="t", inputs={"numbers": [1, 2]})
+    assert (result.status, result.approvals[0].step_id, shop.calls["charge"]) == ("paused", "s1", 2)
+    done = await answered(agent, result, Approve())
+    assert (done.status, done.answer, [each.attempts for each in done.steps[0].children]) == ("done", "2", [2, 1])
+
+
 async def test_an_instruction_to_a_ticket_is_planned_outside_the_caps(
     agent_on: OpenAgent, endpoint: ScriptedModel
 ) -> None:
