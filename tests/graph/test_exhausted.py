@@ -143,6 +143,8 @@ async def test_a_simplified_plan_that_fails_ends_honestly(agent_on: OpenAgent, t
     )  # fmt: skip
     assert "there is no such item" in (result.answer or "")
     assert "Finished: s1 (double)" in (result.answer or "")
+    rows = await agent.engine.journal.read(result.run_id)
+    assert sum(row.body["verdict"]["degraded"] for row in rows if row.kind == "verdict") == 1
 
 
 async def test_a_critical_template_has_a_person_see_to_it(agent_on: OpenAgent, tmp_path: Path) -> None:
