@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 from graph.gateway import Agent
@@ -13,6 +14,7 @@ from plans.failure import ToolFailure
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import Shop, plan, step
 from tests.graph.test_edges import edges_taken
+from tests.graph.test_near_templates import TEMPLATE
 from tests.nodes.model_server import Question, ScriptedModel, completion
 
 PRICE = step("s1", "price", args={"item": "ball"})
@@ -114,14 +116,25 @@ async def test_a_sub_goal_that_nobody_can_plan_is_a_step_that_has_failed(
     assert "treble" in (partial.answer or "")
 
 
-async def test_without_a_model_a_template_plans_a_sub_goal_or_its_step_fails_honestly(agent_on: OpenAgent) -> None:
-    """The template is matched on the sub-goal with its references filled in; where none does it, the step says what to
-    configure."""
-    agent = await agent_on([Shop().kit])
-    result = await agent.run(plan=plan(PRICE, LATER))
-    assert (result.status, result.failures[0].code) == ("failed", "MODEL_NOT_CONFIGURED")
-    assert "SURESTEP_MODEL" in (result.answer or "")
-    assert stood(result) == {"s1": "done", "s2": "failed"}
+async def test_without_a_model_a_template_plans_a_sub_goal_or_its_step_fails_honestly(
+    agent_on: OpenAgent, tmp_path: Path
+) -> None:
+    """The template is matched on the sub-goal with its references filled in, its names are its own, and it is not that
+    of the run; where none does it, the step says what to configure."""
+    (tmp_path / "price_of.yaml").write_text(TEMPLATE)
+    agent = await agent_on([Shop().kit], templates=tmp_path)
+    named = {**LATER, "instruction": "what does a ${inputs.item} cost"}
+    found = await agent.run(plan=plan(PRICE, named, answer="${s2}"), inputs={"item": "cup"})
+    assert (found.status, found.answer, list(stood(found))) == ("done", "it costs 3", ["s1", "s2__s1", "s2"])
+    assert found.plan is not None
+    assert (found.plan.source, found.plan.template, found.made_from, found.usage.model_calls) == (
+        "template", None, None, 0,
+    )  # fmt: skip
+    failed = await agent.run(plan=plan(PRICE, LATER))
+    assert (failed.status, failed.failures[0].code, stood(failed)["s2"]) == (
+        "failed", "MODEL_NOT_CONFIGURED", "failed",
+    )  # fmt: skip
+    assert "SURESTEP_MODEL" in (failed.answer or "")
 
 
 async def test_sub_goals_stand_in_sub_goals_only_so_deep(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
