@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from nodes.model_endings import CUT, FILTERED, REFUSED
 from nodes.model_errors import (
     AnswerCut,
     AnswerEmpty,
@@ -14,6 +13,7 @@ from nodes.model_errors import (
 )
 from nodes.model_modes import ANSWER
 from nodes.models import ModelAnswer
+from plans.endings import CUT, FILTERED, REFUSED
 from plans.values import printable
 
 MAX_REFUSAL = 300

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from nodes import model_errors as errors
 from nodes.model_bodies import RECEIVED, BodyRefused, Received
-from nodes.model_endings import FAILED
 from nodes.model_errors import ModelFailed, Spent
 from nodes.model_modes import Mode, parameters
 from nodes.model_settings import BYTES_PER_TOKEN, ModelSettings, estimated
 from nodes.model_stream import Arrived, receive, whole
+from plans.endings import FAILED
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI

@@ -12,9 +12,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nodes.model_endings import ending
 from nodes.model_errors import AnswerTooLong
 from nodes.model_modes import Mode
+from plans.endings import ending
 from plans.values import printable
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from plans.answer_text import NoPlan, plan_in
 from plans.drafting import Form, Reading, drafted, refused
+from plans.endings import CUT, FAILED, FILTERED, REFUSED, ending
 from plans.faults import Fault
 from plans.json_text import NotJSON, strict_json
 from plans.yaml_text import NotYAML, begins_as_yaml, fenced_blocks, looks_like_yaml, read_yaml
@@ -18,11 +19,6 @@ __all__ = ["MAX_TEXT", "Reading", "read_plan"]
 
 MAX_TEXT = 2_000_000
 """Longest text that is read, in characters."""
-
-
-_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
-_STOPPED = frozenset({"error", "abort", "aborted", "cancelled", "canceled", "timeout", "insufficient_system_resource"})
-_FILTERED = frozenset({"content_filter", "refusal", "safety", "recitation", "blocklist", "prohibited_content", "spii"})
 
 
 def read_plan(text: str, finish_reason: str | None = None, *, form: Form | None = None) -> Reading:
@@ -39,15 +35,16 @@ def read_plan(text: str, finish_reason: str | None = None, *, form: Form | None 
 
 def _ending(finish_reason: str | None) -> Fault | None:
     """Why an answer is none, whatever its text looks like."""
-    reason = (finish_reason or "").strip().lower()
-    if reason in _CUT:
+    reason = ending(finish_reason)
+    if reason == CUT:
         message = "the answer was cut off at the token limit; a plan is never completed"
         return Fault(code="PLAN_TRUNCATED", message=message)
-    if reason in _STOPPED:
-        message = f"the answer was not finished ({reason}); a plan is never completed"
-        return Fault(code="PLAN_TRUNCATED", message=message)
-    if reason in _FILTERED:
+    if reason == FAILED:
+        return Fault(code="PLAN_TRUNCATED", message="the answer was not finished; a plan is never completed")
+    if reason == FILTERED:
         return Fault(code="PLAN_REFUSED", message="a content filter stopped the answer")
+    if reason == REFUSED:
+        return Fault(code="PLAN_REFUSED", message="the model declined")
     return None
 
 

@@ -13,11 +13,11 @@ from werkzeug import Response
 
 from nodes.answered import unusable
 from nodes.model_bodies import BOM, MAX_ERROR, MAX_PIECE, MAX_STREAM, Body, BodyRefused, Received
-from nodes.model_endings import CUT, ENDINGS, FAILED, FILTERED, REFUSED, ending
 from nodes.model_modes import MODES, Mode
 from nodes.model_settings import ModelSettings
 from nodes.models import Model
 from nodes.prompts import Rendered
+from plans.endings import CUT, ENDINGS, FAILED, FILTERED, REFUSED, ending
 from tests.nodes.model_server import Answer, ScriptedModel, as_json, completion, delta, streamed
 
 PROMPT = Rendered("r" * 396, "t" * 400, "0" * 64)
