@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from nodes.fold import RunFold, fold
+from nodes.inheritance import inheritance
 from nodes.verify_when import by_condition, checked_after, doubt, is_unchecked, unjudged
 from plans.plan import Plan, Step
 from tests.nodes.rows import Row, a_plan, a_step, begun, done, planned
@@ -79,6 +81,16 @@ def test_a_step_that_becomes_another_is_looked_at_again() -> None:
     assert (before.looked_at, before.unsure) == ({"s1"}, {"s1": "because"})
     before.apply(*planned(other, purpose="local"))
     assert (before.looked_at, before.unsure, before.run("s1").check) == (set(), {}, None)
+
+
+def test_a_fork_takes_over_what_came_out() -> None:
+    """A kept step was looked at, and is not looked at again."""
+    plan = a_plan(a_step("s1", verify_after=True), a_step("s2", "s1"))
+    parent = picture(plan, done("s1"), checked("s1"), done("s2"))
+    taken = json.loads(json.dumps(inheritance(parent, "s2")))
+    fork = fold([begun(), ("inherited", None, 0, taken), planned(plan)])
+    assert fork.run("s1").check == parent.run("s1").check
+    assert not is_unchecked(fork, "s1")
 
 
 def test_a_criterion_that_was_met_settles_it() -> None:
