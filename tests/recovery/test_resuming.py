@@ -39,6 +39,7 @@ def test_a_resume_says_what_it_resumed_after_and_what_it_found(
     assert [each[0] for each in others] == ["decision"]
 
 
+@pytest.mark.slow
 def test_questions_whose_answers_died_with_their_process_use_up_the_limit(trials: Trials) -> None:
     """Twice a process is killed with an answer that nobody will know: both bills stay paid. A third question that does
     not fit beside them is not put by a third process, nor by a fourth; under a higher limit the run ends as ever."""
