@@ -88,6 +88,7 @@ async def test_an_old_worker_goes_on_with_a_run_of_a_new_one_and_back(database_u
     assert not bodies(database_url, "said", "unknown")
 
 
+@pytest.mark.slow
 async def test_a_new_worker_goes_on_with_a_run_of_an_old_one(database_url: str, tmp_path: Path) -> None:
     """It reads the plan raised to its own version, keeps what has finished, and leaves the run on the version it was
     begun on: an old worker could take it back, and a run that is begun at this share of none is on the old one too."""
