@@ -65,6 +65,17 @@ def test_a_step_starts_after_all_it_depends_on_and_exactly_once(plan: Plan, data
     assert sorted(started) == sorted(edges)
 
 
+def test_what_depends_on_a_step_waits_for_the_look_at_its_result() -> None:
+    """Also in a new process, and wherever it is told that the step is over."""
+    plan, looked = a_plan(a_step("a"), a_step("b", "a")), set[str]()
+    frontier = Frontier(plan, fold([begun(), planned(plan), done("a")]), (), lambda step: step == "a" and not looked)
+    frontier.resolved("a")
+    assert (frontier.pop(0.0), frontier.pop(0.0)) == ("a", None)
+    looked.add("a")
+    frontier.resolved("a")
+    assert frontier.pop(0.0) == "b"
+
+
 @given(plans(), st.data())
 def test_a_result_that_is_to_be_looked_at_starts_its_step_once_more_and_keeps_its_dependents_waiting(
     plan: Plan, data: Any
