@@ -18,7 +18,7 @@ from nodes.engine import Engine
 from nodes.inbox import entry, taken
 from nodes.resuming import note_resumption
 from nodes.session import Session
-from nodes.state import AgentState, Context, RunHead
+from nodes.state import AgentState, Context, Planning, RunHead
 from nodes.versions import readable_state
 from plans.errors import SurestepError
 from plans.limits import Limits
@@ -129,6 +129,7 @@ def _fresh(state: AgentState, head: RunHead) -> dict[str, Any]:
         "report_ref": None,
         "missing": None,
         "current_plan": None,
+        "planning": Planning(),
         "drafted": None,
         "faults": [],
         "verdicts": [],

@@ -146,6 +146,24 @@ async def test_a_run_that_waits_without_a_plan_can_be_cancelled(agent_on: OpenAg
     assert await agent.approvals("t") == []
 
 
+async def test_the_next_goal_of_a_thread_knows_nothing_of_a_plan_that_could_not_be_made(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """Whatever was planned last when a run ended, for the goal, anew or for a sub-goal: the next run is planned, or
+    takes the plan that it is given, as on a new thread."""
+    agent = await agent_on([Shop().kit], model=endpoint)
+    judged = step("s2", "double", args={"number": "${s1.price}"}, success_when="number > `100`")
+    later: dict[str, Any] = {"id": "s3", "action": "plan", "instruction": "Do it", "reason": "later"}
+    given: dict[str, Any] = {"plan": plan(PRICE, answer="it costs ${s1.price}")}
+    ended: list[tuple[dict[str, Any], dict[str, Any]]]
+    ended = [({"goal": GOAL}, {"goal": GOAL}), ({"plan": plan(PRICE, judged)}, given), ({"plan": plan(later)}, given)]
+    for before, after in ended:
+        endpoint.answers(BAD)
+        assert (await agent.run(**before, thread_id="t", approve="none")).status == "failed"
+        endpoint.answers(GOOD)
+        assert (await agent.run(**after, thread_id="t", approve="none")).answer == "it costs 4", before
+
+
 async def test_a_replan_that_nobody_can_write_is_asked_about(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
     """The failed step is named, and what the person says leads to a plan around what is finished, outside the caps."""
     shop = Shop()
