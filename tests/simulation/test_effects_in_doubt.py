@@ -78,8 +78,9 @@ class Doubtful(Plot):
     watch: Watch = field(default_factory=Watch)
 
     def goes(self, call: Call) -> str:
-        """How this call goes; after the last turn all calls go well."""
-        place = int(call.unit.removeprefix("s")) * 3 + call.number - 1
+        """How this call goes; after the last turn all go well, and so do those of steps that were planned anew."""
+        planned = call.unit.startswith("s")
+        place = int(call.unit.removeprefix("s")) * 3 + call.number - 1 if planned else len(self.turns)
         return self.turns[place] if call.number <= 3 and place < len(self.turns) else "ok"
 
 
