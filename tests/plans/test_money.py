@@ -21,7 +21,9 @@ def found(*steps: StepDraft) -> frozenset[str]:
     return money_judgements(steps, lambda each: each.tool == "pay")
 
 
-@pytest.mark.parametrize("name", [*MONEY, "refund_total", "unitPrice", "fees", "total-cost", "REFUND", "amountEUR"])
+@pytest.mark.parametrize(
+    "name", [*sorted(MONEY), "refund_total", "unitPrice", "fees", "total-cost", "REFUND", "amountEUR"]
+)
 def test_a_word_of_the_name_makes_it_money(name: str) -> None:
     """However the words are joined, and in the plural too."""
     assert about_money(name)
