@@ -42,12 +42,12 @@ Answered = Literal["ready", "give_up"]
 
 
 def is_answered(session: Session, planning: Planning) -> bool:
-    """Whether what this planning is about has its answer: a stored revision, or a question to a person. Then the
-    process died after that."""
+    """Whether what this planning is about has its answer: a stored revision, a question to a person, or the decision to
+    mend it another way. Then the process died after that."""
     fold = session.fold
     if planning.purpose == "subgoal":
         return planning.step_id not in fold.reached
-    waits = any(verdict.key == planning.trigger for verdict in fold.queue)
+    waits = any(v.key == planning.trigger and planning_for(v).purpose == planning.purpose for v in fold.queue)
     return not waits and (fold.plan is not None or fold.question is not None)
 
 

@@ -60,7 +60,9 @@ async def _instruction(state: AgentState, session: Session) -> dict[str, Any]:
     if named in session.fold.instructions:  # the process died after it was recorded
         return taken(state)
     number = len(session.fold.instructions) + 1
-    verdict = Verdict(verdict="global_replan", step_id="", attempt=-number, code="NEW_INSTRUCTION", reason=text)
+    verdict = Verdict(
+        verdict="global_replan", step_id="", attempt=-number, code="NEW_INSTRUCTION", reason=text, counted=False
+    )
     await session.record("verdict", body={"verdict": verdict.model_dump(), "instruction": named})
     return taken(state)
 

@@ -45,8 +45,9 @@ def question(session: Session, planning: Planning) -> str:
 async def told(session: Session, step: Step) -> Part:
     """What the planner of a sub-goal sees beside its words."""
     outer = around(step.id, parents_in(session.plan.steps))
+    said = (session.head.goal, *session.fold.instructions.values())
     return Part(
-        of=(session.head.goal, *reversed([each.instruction or "" for each in outer])),
+        of=(*said, *reversed([each.instruction or "" for each in outer])),
         values={str(each): await _shown(session, each) for each in references_in(step.instruction)},
         read_by=dict(readers_of(session.plan.draft, step.id)),
         prefix=prefix_of(step.id, session.plan.steps),

@@ -19,9 +19,11 @@ from nodes.origins import sentence
 from nodes.recording import announce
 from nodes.state import Verdict
 from nodes.step_run import Check
+from nodes.stopping import stopped_by
 from nodes.tools_now import tell_once
 from nodes.verifier import Looked, still_holds
 from nodes.verify_when import MODEL_WRITTEN, by_condition, checked_after, is_unchecked, names_in, unjudged
+from plans.caps import replan_hit
 from plans.failure import Failure
 from plans.moves import SETTLED
 from plans.plan import Plan, Step
@@ -57,6 +59,8 @@ async def check_after(session: Session, step: Step) -> None:
         check = by_condition(step, session.plan, await _known(session, step))
         if check is None:
             check = await _by_model(session, step, Check("after", "nobody", NO_MODEL, (step.id,)))
+        if check.holds is False:
+            await _may_be_changed(session, step, check)
     except LimitReached as limit:
         stopped = Verdict(verdict="finish", step_id="", attempt=attempt, code=limit.code, reason=str(limit))
         await session.record("verdict", body={"verdict": stopped.model_dump()})
@@ -160,6 +164,18 @@ async def _known(session: Session, step: Step) -> dict[str, JSON]:
             if name not in known and session.fold.run(name).output is not None:
                 known[name] = await session.value(name)
     return known
+
+
+async def _may_be_changed(session: Session, step: Step, check: Check) -> None:
+    """Raise LimitReached where a limit of the run, and nothing else, forbids to plan anew: under a higher one the look
+    is still due, and its answer is known."""
+    fold, limits = session.fold, session.head.limits
+    hit = replan_hit(limits, fold.usage)
+    left = fold.global_replans < limits.max_global_replans and session.engine.planner is not None
+    if hit is not None and left and not has_simpler_plan(session):
+        await stopped_by(session, hit)
+        said = f"{hit.message}; before that: {_broken(f'after step {step.id}', check)}"
+        raise LimitReached(hit.model_copy(update={"message": said}))
 
 
 def _verdict(session: Session, step: Step, check: Check) -> Verdict:

@@ -236,3 +236,19 @@ async def test_a_preview_shows_a_sub_goal_as_what_it_is(agent_on: OpenAgent) -> 
     agent = await agent_on([Shop().kit])
     preview = await agent.plan("a test", plan=plan(PRICE, LATER, USED))
     assert (preview.estimate["steps"], preview.estimate["model_calls"]) == (3.0, 1.0)
+
+
+async def test_what_a_person_has_asked_for_since_is_told_to_whoever_plans_a_sub_goal(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """An instruction is a part of the goal from then on, and takes nothing of the replans that failures have."""
+    send = step("s0", "send", args={"to": "ann", "text": "hi"})
+    later = {**LATER, "instruction": "Double something", "depends_on": ["s0"]}
+    endpoint.answers(json.dumps(plan(send, later)), json.dumps(plan(step("a", "double", args={"number": 1}))))
+    agent = await agent_on([Shop().kit], model=endpoint)
+    started = await agent.run(plan=plan({**send, "require_approval": True}), thread_id="t")
+    assert started.status == "paused"
+    [request] = (await agent.run("double something, but nothing odd", thread_id="t")).approvals
+    done = await agent.resume("t", decisions={request.approval_id: Approve()})
+    assert (done.status, done.usage.global_replans) == ("done", 0)
+    assert '<part_of>["a test","double something, but nothing odd"]</part_of>' in endpoint.prompt(1)

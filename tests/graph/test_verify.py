@@ -262,3 +262,19 @@ async def test_a_limit_in_the_way_of_a_look_ends_the_run_and_the_look_is_made_la
     assert (result.status, shop.calls, asked.checks) == ("limited", {"price": 1}, [])
     result = await agent.resume("t", limits={"max_tokens": 50_000})
     assert (result.status, shop.calls, len(asked.checks)) == ("done", {"price": 1, "double": 1}, 1)
+
+
+async def test_a_premise_that_is_gone_waits_for_a_higher_limit_of_replans(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """The limit stops the run, as for any other replan; under a higher one the plan is written anew, the verifier's
+    answer is known, and nothing that rests on the premise has run in between."""
+    shop, asked = Shop(), Answers(endpoint, GONE, plans=(plan(step("n1", "double", args={"number": 5})),))
+    agent = await agent_on([shop.kit], model=endpoint)
+    result = await agent.run(plan=plan(MARKED, DOUBLE), thread_id="t", limits={"max_replans": 0})
+    assert (result.status, result.exit_code, result.raise_limits) == ("limited", 4, {"max_replans": 1})
+    assert "the ball is not for sale" in (result.answer or "")
+    assert (await agent.resume("t")).status == "limited"
+    result = await agent.resume("t", limits={"max_replans": 1})
+    assert (result.status, [each.id for each in result.steps]) == ("done", ["s1", "n1"])
+    assert (shop.given, len(asked.checks), len(asked.plans)) == ([("price", "ball"), ("double", 5)], 1, 1)

@@ -36,5 +36,5 @@ async def test_no_text_of_a_result_reaches_the_planner_of_a_sub_goal(named: str,
         return RESULT
 
     head = SimpleNamespace(goal="g", input_values=lambda: inputs)
-    session: Any = SimpleNamespace(plan=whole, head=head, value=value)
+    session: Any = SimpleNamespace(plan=whole, head=head, value=value, fold=SimpleNamespace(instructions={}))
     assert (await told(session, whole.step("s2"))).values == {named: shown}
