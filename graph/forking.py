@@ -12,10 +12,11 @@ from checkpoints.journal import Row
 from checkpoints.runs import Inherited
 from graph.given import check_id, limits_from
 from nodes.beginning import new_head
-from nodes.engine import Engine, fork_sha256, run_record
+from nodes.engine import Engine
 from nodes.fold_verdicts import promises
 from nodes.ids import new_id
 from nodes.inheritance import artifacts_in, inheritance
+from nodes.requests import fork_sha256, run_record
 from nodes.state import Forked, InputFile, RunHead
 from nodes.versions import JOURNAL_VERSION, read_head
 from plans.errors import ArtifactMissing, RunBusy, UsageError

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from checkpoints.runs import OPEN
 from graph.cancelling import cancelled
+from graph.deciding import decided_for_all, take_decision_of_step, take_decisions
 from graph.drafts import DraftResult, drafts_of
 from graph.driving import Driver, OnEvent
 from graph.forking import ForkOptions, forked
@@ -17,15 +18,14 @@ from graph.leaving import EndOfDrive
 from graph.preview import check_plannable, preview
 from graph.result import PlanPreview, RunResult, RunSummary, result_of
 from graph.validation import Validation, validation
-from nodes.answers import check_decision, default_decision
 from nodes.beginning import new_head
-from nodes.engine import Engine, run_record
-from nodes.fold import RunFold
+from nodes.engine import Engine
 from nodes.given import given_draft
 from nodes.ids import new_id
 from nodes.inputs import declared_inputs
+from nodes.requests import run_record
 from plans.decisions import ApprovalRequest, Decision
-from plans.errors import ApprovalConflict, InvalidInput, UsageError
+from plans.errors import InvalidInput, UsageError
 from plans.goals import check_goal
 from plans.limits import Limits
 from plans.plan import Plan, PlanDraft
@@ -113,18 +113,14 @@ class Agent:
         """
         record = await self._driver.latest(thread_id)
         picture = await self._driver.picture(record.run_id)
-        await self._record(picture, decisions or {}, by)
+        await take_decisions(self.engine, picture, decisions or {}, by)
         if record.status not in OPEN:
             return await self._driver.go_on(record, on_event)
         if approve != "ask":
             self.engine.approve[record.run_id] = approve
-            # Whether an effect has happened is a question of fact: no rule about approvals answers it.
-            waiting = {
-                each: decision
-                for each, request in picture.asked.items()
-                if request.kind != "unknown_outcome" and (decision := default_decision(approve, request.kind))
-            }
-            await self._record(picture, {each: waiting[each] for each in waiting if each not in (decisions or {})}, by)
+            others = decided_for_all(picture, approve)
+            others = {each: others[each] for each in others if each not in (decisions or {})}
+            await take_decisions(self.engine, picture, others, by)
         if limits:
             before = picture.head.limits if picture.head else Limits()
             self.engine.limits[record.run_id] = limits_from({**before.model_dump(), **limits})
@@ -163,13 +159,7 @@ class Agent:
         """Record a decision about a step's pending approval, and nothing else. Raises ApprovalConflict."""
         record = await self._driver.latest(thread_id)
         picture = await self._driver.picture(record.run_id)
-        asked = await self._asked(picture)
-        found = [request for request in asked.values() if request.step_id == step_id]
-        if not found:
-            waiting = ", ".join(sorted(request.step_id for request in asked.values())) or "none"
-            raise ApprovalConflict(f"step {step_id!r} of {thread_id} waits for nobody; steps that wait: {waiting}")
-        await self._record(picture, {found[0].approval_id: decision}, by)
-        return found[0]
+        return await take_decision_of_step(self.engine, picture, step_id, decision, by)
 
     async def plan(
         self,
@@ -273,24 +263,6 @@ class Agent:
                 f"`surestep resume {record.thread_id}`, or use another thread. A new instruction to it needs a model."
             )
         return await self._driver.drive(record, {"goal": text}, on_event)
-
-    async def _record(self, picture: RunFold, decisions: Mapping[str, Decision], by: str) -> None:
-        """Check every decision before the first is stored; then store each, the first decision of a request winning."""
-        asked = await self._asked(picture) if decisions else {}
-        for approval_id, decision in decisions.items():
-            request = asked.get(approval_id)
-            if request is None:
-                raise ApprovalConflict(f"nothing waits under the approval id {approval_id!r}; it may have been decided")
-            check_decision(request, decision, self.engine.registry, can_plan=self.engine.planner is not None)
-        for approval_id, decision in decisions.items():
-            seen = asked[approval_id].args_sha256
-            await self.engine.approvals.decide(approval_id, decision, by, args_sha256=seen)
-
-    async def _asked(self, picture: RunFold) -> dict[str, ApprovalRequest]:
-        """What waits for a person; also what the table asks and the journal does not know, when a process died between
-        the two: the same question arises again, and finds its answer."""
-        pending = await self.engine.approvals.pending(picture.head.thread_id) if picture.head else []
-        return {request.approval_id: request for request in pending} | picture.asked
 
 
 def _named_template(template: str | None) -> str:

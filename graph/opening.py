@@ -12,7 +12,8 @@ from checkpoints.saver import PostgresSaver
 from graph.registries import registry_from, templates_from
 from graph.settings import NO_VERIFIER, Settings
 from nodes import schemas
-from nodes.engine import Engine, EngineOptions, open_engine
+from nodes.engine import Engine, EngineOptions
+from nodes.engine_opening import open_engine
 from nodes.model_settings import Price, configured
 from nodes.models import Model
 from plans.versions import PLAN_VERSIONS

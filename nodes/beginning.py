@@ -11,11 +11,12 @@ from langchain_core.runnables import RunnableConfig
 
 from checkpoints.runs import OPEN
 from nodes.archived import Archived
-from nodes.engine import Engine, run_record
+from nodes.engine import Engine
 from nodes.given import given_draft
 from nodes.ids import new_id
 from nodes.inbox import goal_text
 from nodes.inputs import declared_inputs
+from nodes.requests import run_record
 from nodes.session import Session
 from nodes.state import AgentState, Context, RunHead
 from plans.errors import InvalidInput, RunBusy

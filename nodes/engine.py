@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -15,39 +14,27 @@ from weakref import WeakValueDictionary
 from checkpoints.approvals import Approvals
 from checkpoints.archive_reading import ArchiveReader
 from checkpoints.artifacts import ArtifactStore
-from checkpoints.background import stop
-from checkpoints.breaker_windows import BreakerWindows
-from checkpoints.connections import IDLE_SECONDS, Connections
-from checkpoints.database import Database, open_database
-from checkpoints.failed_calls import PostgresFailures
-from checkpoints.fences import Fences, fences_of
+from checkpoints.connections import Connections
+from checkpoints.database import Database
+from checkpoints.fences import Fences
 from checkpoints.journal import Journal
 from checkpoints.leases import LEASE_S, Leases
-from checkpoints.runs import Durability, RunRecord, Runs
-from checkpoints.shadow_counts import PostgresShadows
+from checkpoints.runs import Durability, Runs
 from checkpoints.template_uses import TemplateUses
 from checkpoints.tombstones import Tombstones
-from checkpoints.tool_settings import PostgresSettings
-from checkpoints.tool_slots import PostgresSlots
-from checkpoints.tool_stores import PostgresBreakers, PostgresCache
-from checkpoints.toolkit_schemas import apply_schemas
-from checkpoints.workers import name_of_worker, present
 from nodes.archived import Archived
-from nodes.attendance import Attendance, watch
+from nodes.attendance import Attendance
 from nodes.models import Model
+from nodes.requests import run_record
 from nodes.session import Session
 from nodes.state import RunHead
 from nodes.taking import take_run
 from nodes.templates import Template
-from nodes.versions import stored_head
 from plans.errors import UnknownThread
 from plans.limits import Limits
-from plans.values import sha256_of
 from plans.versions import PLAN_VERSIONS, PlanVersions
-from tools.outside import held
 from tools.ports import Clock, Ports
 from tools.registry import Registry
-from tools.shadows import Shadows
 
 
 @dataclass(frozen=True)
@@ -188,109 +175,3 @@ class Engine:
         """Returns when a session that is being closed is closed; raises what went wrong with that."""
         if (task := self.closing.get(run_id)) is not None:
             await asyncio.shield(task)
-
-
-def run_record(head: RunHead, versions: PlanVersions = PLAN_VERSIONS) -> RunRecord:
-    """The stored request of a run; its hash leaves out what differs between two sendings of one request."""
-    stored = stored_head(head, versions)
-    request = {name: stored[name] for name in ("goal", "inputs", "files", "template", "given_plan")}
-    digest = sha256_of(request) if head.forked is None else fork_sha256(head.forked.thread_id, head.forked.step_id)
-    return RunRecord(
-        run_id=head.run_id,
-        thread_id=head.thread_id,
-        request_id=head.request_id,
-        goal=head.goal,
-        input=stored,
-        input_sha256=digest,
-        forked_from=head.forked.run_id if head.forked else None,
-    )
-
-
-def fork_sha256(thread_id: str, step_id: str) -> str:
-    """What makes two requests for a fork the same; what it inherits may have grown since the first one was sent."""
-    return sha256_of({"fork_of": thread_id, "step": step_id})
-
-
-@asynccontextmanager
-async def open_engine(
-    options: EngineOptions,
-    *,
-    registry: Registry,
-    templates: Sequence[Template] = (),
-    planner: Model | None = None,
-    small: Model | None = None,
-    verifier: Model | None = None,
-    clock: Clock | None = None,
-) -> AsyncIterator[Engine]:
-    """An engine on a migrated database, with the toolkits' own tables in place. Everything it opened is closed again.
-
-    Raises DatabaseUnavailable or StorageUnavailable.
-    """
-    async with held(registry.toolkits), AsyncExitStack() as stack:
-        database = await stack.enter_async_context(_database(options))
-        await apply_schemas(database, {kit.name: kit.schema_sql for kit in registry.toolkits if kit.schema_sql})
-        clock = clock or Clock()
-        artifacts = ArtifactStore(database, options.artifacts_url or str(options.folder / "artifacts"))
-        worker = stack.enter_context(present(await asyncio.to_thread(name_of_worker)))
-        slots = await stack.enter_async_context(PostgresSlots(database, worker, monotonic=clock.monotonic))
-        ports = _ports(database, clock, slots, registry)
-        engine = Engine(
-            options=options,
-            database=database,
-            journal=await stack.enter_async_context(Journal(database, artifacts)),
-            leases=await stack.enter_async_context(_leases(database, options, clock, worker)),
-            runs=Runs(database),
-            approvals=Approvals(database),
-            artifacts=artifacts,
-            connections=await stack.enter_async_context(_connections(database, options)),
-            registry=registry,
-            ports=ports,
-            fences=fences_of(database.url),
-            templates=templates,
-            planner=planner,
-            small=small or planner,
-            verifier=verifier,
-            worker=worker,
-        )
-        stack.push_async_callback(stop, asyncio.create_task(watch(engine), name="watchdog"))
-        if ports.shadows is not None:
-            stack.push_async_callback(ports.shadows.close)
-        try:
-            yield engine
-        finally:
-            for run_id in {*engine.sessions, *engine.closing}:
-                await engine.close_session(run_id)
-            for model in {id(m): m for m in engine.models}.values():
-                await model.aclose()
-
-
-def _ports(database: Database, clock: Clock, slots: PostgresSlots, registry: Registry) -> Ports:
-    """What tools share with the calls of all workers."""
-    shared = PostgresBreakers(database, monotonic=clock.monotonic)
-    return Ports(
-        breakers=BreakerWindows(shared, monotonic=clock.monotonic),
-        settings=PostgresSettings(database, monotonic=clock.monotonic),
-        cache=PostgresCache(database, monotonic=clock.monotonic),
-        clock=clock,
-        failures=PostgresFailures(database, monotonic=clock.monotonic),
-        slots=slots,
-        shadows=Shadows(registry, registry.shadows, PostgresShadows(database), clock) if registry.shadows else None,
-    )
-
-
-def _leases(database: Database, options: EngineOptions, clock: Clock, worker: str) -> Leases:
-    return Leases(database, length_s=options.lease_s, monotonic=clock.monotonic, worker=worker)
-
-
-def _connections(database: Database, options: EngineOptions) -> Connections:
-    """A transaction of a worker that sleeps ends before its lease does: it holds the lease's row (rule 9)."""
-    return Connections(database, options.connections, idle_seconds=min(IDLE_SECONDS, options.lease_s * 2 / 3))
-
-
-def _database(options: EngineOptions) -> AbstractAsyncContextManager[Database]:
-    return open_database(
-        options.database_url,
-        options.folder,
-        pool_size=options.pool_size,
-        prepare_threshold=options.prepare_threshold,
-    )

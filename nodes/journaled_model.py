@@ -70,7 +70,7 @@ class JournaledModel:
 
     async def _recorded(self, prompt: Rendered, answer: ModelAnswer) -> ModelAnswer:
         reached("model.answered")
-        output, carried = await self._session.store(answer.text)
+        output, carried = await self._session.results.store(answer.text)
         body = {
             "key": self._key,
             "text_ref": output.output_ref,
@@ -99,7 +99,7 @@ class JournaledModel:
         carried = None
         if failed.raw:
             raw = redacted(failed.raw).encode("utf-8", "replace")
-            output, carried = await self._session.keep(raw, "text/plain")
+            output, carried = await self._session.results.keep(raw, "text/plain")
             body["raw_ref"] = output.output_ref
         await self._session.record("model", body=body, artifact=carried)
 
@@ -157,7 +157,7 @@ class JournaledModel:
 
     async def _again(self, recorded: Mapping[str, JSON]) -> ModelAnswer:
         return ModelAnswer(
-            text=await self._session.read(recorded["text_ref"]),
+            text=await self._session.results.read(recorded["text_ref"]),
             finish_reason=recorded["finish_reason"],
             refusal=recorded["refusal"],
             prompt_tokens=recorded["prompt_tokens"],

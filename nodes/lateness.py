@@ -78,7 +78,7 @@ async def _body(session: Session, attempt: Attempt, late: Late) -> tuple[dict[st
     """The row's body, and the small artifact that travels with it."""
     about: dict[str, Any] = {"late_s": round(late.late_s, 3), "tool": attempt.tool.name}
     if isinstance(late.outcome, Success) and not _is_in_doubt(session, attempt.unit):
-        output, carried = await session.store(late.outcome.value)
+        output, carried = await session.results.store(late.outcome.value)
         return {"output": output.as_stored(), **about}, carried
     if isinstance(late.outcome, Success):
         started = session.clock.monotonic()
@@ -88,7 +88,7 @@ async def _body(session: Session, attempt: Attempt, late: Late) -> tuple[dict[st
         return {**body, **about}, carried
     failure, carried = late.outcome.failure, None
     if late.outcome.raw:
-        text, carried = await session.keep(late.outcome.raw.encode("utf-8", "replace"), "text/plain")
+        text, carried = await session.results.keep(late.outcome.raw.encode("utf-8", "replace"), "text/plain")
         failure = failure.model_copy(update={"raw_ref": text.output_ref})
     named = {"step_id": attempt.unit, "tool": attempt.tool.name, "attempt": attempt.number}
     return {"failure": failure.model_copy(update=named).model_dump(exclude_none=True), **about}, carried

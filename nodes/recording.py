@@ -48,7 +48,7 @@ async def outcome_body(
 ) -> tuple[dict[str, Any], Any]:
     """The body of an outcome row, and the small artifact that travels with it. `told` is what the row says beside:
     that nothing was called, how old the result was, that it is a mock, or which tool has answered for this one."""
-    output, carried = await session.store(value)
+    output, carried = await session.results.store(value)
     body: dict[str, Any] = {
         "output": output.as_stored(),
         "elapsed_s": round(session.clock.monotonic() - started, 6),
@@ -102,7 +102,7 @@ async def record_failure(
     failure = failure.model_copy(update={"message": redacted(failure.message)})
     carried = None
     if raw:
-        text, carried = await session.keep(redacted(raw).encode("utf-8", "replace"), "text/plain")
+        text, carried = await session.results.keep(redacted(raw).encode("utf-8", "replace"), "text/plain")
         failure = failure.model_copy(update={"raw_ref": text.output_ref})
     kind = "unknown" if failure.code == "UNKNOWN_OUTCOME" else "outcome"
     body: dict[str, Any] = {"failure": failure.model_dump(exclude_none=True), "elapsed_s": round(elapsed_s, 6)}

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from checkpoints.artifacts import INLINE_BYTES, Artifact
+from checkpoints.artifacts import Artifact
 from checkpoints.crash_points import reached
 from checkpoints.journal import Row
 from checkpoints.leases import Lease
-from nodes.at_hand import AtHand
 from nodes.early import EarlyReads
 from nodes.events import Event
 from nodes.fold import RunFold
 from nodes.lateness import LateAnswers
 from nodes.origins import degraded_steps
 from nodes.purse import Purse
+from nodes.results import Results
 from nodes.state import STATE_VERSION, RunHead, RunStatus
-from nodes.step_run import Output
 from nodes.verify import Checks
 from plans.errors import ArtifactMissing, SurestepError
 from plans.plan import Plan, Step
@@ -55,6 +53,7 @@ class Session:
     engine: Engine
     lease: Lease
     fold: RunFold
+    results: Results = field(init=False)
     n: int = 0
     began: float = 0.0
     writer: Writer | None = None
@@ -70,12 +69,14 @@ class Session:
     checks: Checks = field(default_factory=Checks)
     told: set[str] = field(default_factory=set)
     scheduler: Scheduler | None = None
-    _at_hand: AtHand = field(default_factory=AtHand)
     _steps: tuple[Plan | None, dict[str, Step]] = (None, {})
     _elements: dict[str, tuple[Step, list[JSON]]] = field(default_factory=dict)
     _status: RunStatus | None = None
     _let_go: bool = False
     ended_as: RunStatus | None = None
+
+    def __post_init__(self) -> None:
+        self.results = Results(self.engine.artifacts, self.lease.run_id)
 
     @property
     def head(self) -> RunHead:
@@ -199,38 +200,12 @@ class Session:
         """Wait until every row so far is accepted. Raises StaleOwner if another worker has taken the run over."""
         await self.engine.journal.flush(self.head_run_id)
 
-    async def store(self, value: JSON) -> tuple[Output, tuple[Artifact, bytes] | None]:
-        """Make a result an artifact: durable now if it is large, else to be sent along with the row that names it."""
-        body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-        output, carried = await self.keep(body, "application/json")
-        self._at_hand.keep(output.output_ref, value, len(body))
-        return output, carried
-
-    async def keep(self, body: bytes, media_type: str) -> tuple[Output, tuple[Artifact, bytes] | None]:
-        """Make bytes an artifact: durable now if they are many, else to be sent along with the row that names them."""
-        if len(body) <= INLINE_BYTES:
-            artifact = self.engine.artifacts.describe(body, media_type)
-            carried = (artifact, body)
-        else:
-            artifact = await self.engine.artifacts.put(self.head_run_id, body, media_type)
-            carried = None
-        return Output(artifact.output_ref, artifact.size, artifact.sha256, artifact.media_type), carried
-
     async def value(self, unit: str) -> JSON:
         """The result of a finished step run. KeyError if it gave none; ArtifactMissing if it is gone."""
         run = self.fold.steps.get(unit)
         if run is None or run.output is None:
             raise KeyError(unit)
-        return await self.read(run.output.output_ref)
-
-    async def read(self, reference: str) -> JSON:
-        """The JSON value of one of this run's artifacts. ArtifactMissing if it is gone or has changed."""
-        if (known := self._at_hand.get(reference)) is not None:
-            return known[0]
-        body = await self.engine.artifacts.get(self.head_run_id, reference)
-        value = json.loads(body)
-        self._at_hand.keep(reference, value, len(body))
-        return value
+        return await self.results.read(run.output.output_ref)
 
     def elapsed_s(self) -> float:
         """Wall time of the run so far: earlier drives as the journal knows them, and this one."""

@@ -11,9 +11,9 @@ import pytest
 
 from graph.gateway import Agent
 from nodes.beginning import new_head
-from nodes.engine import run_record
 from nodes.events import Event
 from nodes.observe import observe
+from nodes.requests import run_record
 from plans.errors import RunBusy, UnknownThread
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import Shop, plan, step

@@ -13,7 +13,7 @@ from checkpoints.queries import QUERIES
 from graph.gateway import Agent
 from graph.result import RunResult
 from nodes.beginning import new_head
-from nodes.engine import run_record
+from nodes.requests import run_record
 from plans.decisions import Approve, Reject, Respond
 from plans.errors import ArtifactMissing, InvalidInput, RunBusy, UnknownThread, UsageError
 from plans.failure import ToolFailure

@@ -10,9 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 from checkpoints.serializer import StateSerializer
-from nodes.engine import run_record
 from nodes.fold import RunFold, fold
 from nodes.fold_verdicts import promises
+from nodes.requests import run_record
 from nodes.state import Drafted, Planning, RunHead
 from nodes.validate import validate
 from nodes.versions import (

@@ -27,7 +27,8 @@ from graph.opening import options_from, saver_for
 from graph.result import RunResult
 from graph.settings import Settings
 from nodes import schemas
-from nodes.engine import Engine, open_engine
+from nodes.engine import Engine
+from nodes.engine_opening import open_engine
 from nodes.model_settings import ModelSettings
 from nodes.models import Model, ModelAnswer
 from nodes.prompts import Rendered

@@ -49,7 +49,7 @@ async def test_who_asked_gets_how_the_run_stands_when_it_was_answered_before_its
 ) -> None:
     """The question is answered by another process in the moment between let go and last checkpoint: the first caller
     gets the run's end, not an error, and the thread's state is that end."""
-    monkeypatch.setattr("nodes.engine.fences_of", lambda _: Fences())  # two processes do not share their tables
+    monkeypatch.setattr("nodes.engine_opening.fences_of", lambda _: Fences())  # two processes do not share their tables
     kit = Toolkit("asking")
 
     @kit.tool(effect="read")

@@ -18,7 +18,8 @@ from graph.gateway import Agent
 from graph.opening import options_from, saver_for
 from graph.settings import Settings
 from nodes import schemas
-from nodes.engine import Engine, open_engine
+from nodes.engine import Engine
+from nodes.engine_opening import open_engine
 from tests.plans.coming import KNOWN
 from tests.running import plan, step
 from tools.registry import Registry, ToolContext, Toolkit
