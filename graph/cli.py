@@ -194,7 +194,10 @@ def approve(
     """Allow a step as it was shown, or answer a question, and go on with the run."""
     from graph.commands.people import allowed, decide
 
-    decide(thread, step, allowed(happened, answer, plan), toolkit or [], approve, as_json=json)
+    decision = allowed(happened, answer, plan)
+    given = {"--happened": happened, "--answer": answer, "--plan": plan}
+    option = next((name for name, said in given.items() if said is not None), None)
+    decide(thread, step, decision, toolkit or [], approve, option=option, as_json=json)
 
 
 @app.command()

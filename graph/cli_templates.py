@@ -38,7 +38,7 @@ def templates_learn(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A clean run: its thread or run id.")],
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="Write it there, or into that folder; default: print it."),
+        typer.Option("--to", metavar="FILE|FOLDER", help="Write it there (a folder is made); default: print it."),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Its name; default: the file's, or from the goal.")] = None,
     toolkit: Toolkits = None,

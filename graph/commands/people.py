@@ -6,17 +6,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from graph.commands.asking import answers, request_text, who
+from graph.commands.asking import ASKED_FOR, answers, request_text, who
 from graph.commands.printing import print_json, say, show
 from graph.commands.reading import read_text
 from graph.commands.run import Drive, end
 from graph.commands.shared import opened, waited
+from nodes.answers import ALLOWED
 from plans.decisions import ABOUT_PLAN, ApprovalRequest, Approve, Decision, Edit, Respond
 from plans.errors import InvalidInput
 
 if TYPE_CHECKING:
     from graph.gateway import Agent, ApproveMode
     from graph.result import RunResult
+
+RECORDED = {"respond": "your answer about", "edit": "your change of"}
+"""Decisions that are not said by their own name once they are recorded."""
 
 
 def list_approvals(thread: str | None, toolkits: Sequence[str], *, as_json: bool) -> None:
@@ -53,16 +57,39 @@ def allowed(happened: str | None, answer: str | None, plan: Path | None) -> Deci
     return Approve() if said is None else Respond(message=said)
 
 
+def refuse_other_words(
+    request: ApprovalRequest, decision: Decision, option: str | None, toolkits: Sequence[str]
+) -> None:
+    """Raise InvalidInput, with the commands that answer it, if the request asks for something else than was given: a
+    remark in words is never taken for the result of what may have happened, nor the other way round."""
+    other = {"--happened": request.kind in ASKED_FOR, "--plan": request.kind != "question"}
+    other["--answer"] = request.kind not in ASKED_FOR
+    if decision.type in ALLOWED[request.kind] and not other.get(option or "", False):
+        return
+    ways = "\n  ".join(answers(request, toolkits))
+    raise InvalidInput(f"{option or decision.type} is no answer to what {request.step_id} asks; answer with:\n  {ways}")
+
+
 def decide(
-    thread: str, step: str, decision: Decision, toolkits: Sequence[str], approve: ApproveMode, *, as_json: bool
+    thread: str,
+    step: str,
+    decision: Decision,
+    toolkits: Sequence[str],
+    approve: ApproveMode,
+    *,
+    option: str | None = None,
+    as_json: bool,
 ) -> NoReturn:
-    """Record the decision, then go on with the run."""
+    """Record the decision, which was given with `option`, then go on with the run."""
     drive = Drive(thread, toolkits, approve, as_json=as_json)
 
     async def start(agent: Agent) -> RunResult:
+        for waiting in await agent.approvals(thread):
+            if waiting.step_id == step:
+                refuse_other_words(waiting, decision, option, toolkits)
         request = await agent.decide(thread, step, decision, by=who())
         about = f"{request.tool} of step {request.step_id}" if request.step_id != ABOUT_PLAN else "the plan"
-        say(f"recorded: {decision.type} {about}")
+        say(f"recorded: {RECORDED.get(decision.type, decision.type)} {about}")
         return await drive.resumed(agent)
 
     end(drive, start)

@@ -38,8 +38,8 @@ def list_templates(language: str, *, as_json: bool) -> None:
 
 
 def learn_template(run: str, to: Path | None, name: str | None, toolkits: Sequence[str], *, as_json: bool) -> None:
-    """A run's template on stdout or in a new file."""
-    file = to if to is None or not to.is_dir() else None
+    """A run's template on stdout or in a new file. A place without an ending is a folder, made if it is missing."""
+    file = to if to is not None and to.suffix and not to.is_dir() else None
     name = name or (file.stem if file is not None else None)
     opening = opened(toolkits, calls=False)
 
@@ -48,7 +48,7 @@ def learn_template(run: str, to: Path | None, name: str | None, toolkits: Sequen
             return await agent.templates.learn(run, name=name)
 
     learned = waited(work)
-    path = None if to is None else _written(to / f"{learned.name}.yaml" if file is None else file, learned)
+    path = None if to is None else _written(file or to / f"{learned.name}.yaml", learned, folder=file is None)
     if as_json:
         said = {"name": learned.name, "template": learned.text, "notes": list(learned.notes)}
         print_json({**said, "file": str(path) if path else None})
@@ -116,13 +116,15 @@ def _served(now: TemplateStanding) -> str:
     return f"{used}; set aside since {since} because {standing.because}. Matched again by: {again}"
 
 
-def _written(path: Path, learned: Learned) -> Path:
+def _written(path: Path, learned: Learned, *, folder: bool) -> Path:
     """The file that was written; one that is there already is left alone. Raises InvalidInput."""
     if path.stem != learned.name or path.suffix != ".yaml":
         raise InvalidInput(
             f"the template {learned.name} belongs into a file called {learned.name}.yaml, not {path.name}"
         )
     try:
+        if folder:
+            path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(learned.text)
     except FileExistsError:

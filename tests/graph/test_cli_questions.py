@@ -35,7 +35,7 @@ def test_a_question_is_answered_in_words(unplanned: Run, endpoint: ScriptedModel
     """The words reach the planner, and the run goes on to its answer."""
     endpoint.answers(json.dumps(GOOD))
     ended = unplanned("approve", "t", ABOUT_PLAN, "--answer", "use double", *KIT)
-    assert (ended.code, "recorded: respond the plan" in ended.err, "it is 8" in ended.out) == (0, True, True)
+    assert (ended.code, "recorded: your answer about the plan" in ended.err, "it is 8" in ended.out) == (0, True, True)
     assert "use double" in endpoint.prompt(-1)
 
 
@@ -43,7 +43,8 @@ def test_a_question_is_answered_by_a_plan_of_one_s_own(project: Project, unplann
     """A faulty file changes nothing and names its faults; a good one runs."""
     project.write("bad.json", json.loads(BAD))
     unplanned("approve", "t", ABOUT_PLAN, "--plan", "bad.json", *KIT).refuses("UNKNOWN_TOOL")
-    unplanned("approve", "t", ABOUT_PLAN, *KIT).refuses("allowed: respond, edit, reject")
+    unplanned("approve", "t", ABOUT_PLAN, *KIT).refuses("@plan --answer TEXT", "@plan --plan FILE")
+    unplanned("approve", "t", ABOUT_PLAN, "--happened", "3", *KIT).refuses("--happened is no answer to what @plan asks")
     unplanned("approve", "t", ABOUT_PLAN, "--plan", "bad.json", "--answer", "x", *KIT).refuses("give one of them")
     project.write("good.json", GOOD)
     ended = unplanned("approve", "t", ABOUT_PLAN, "--plan", "good.json", *KIT, "--json")

@@ -31,12 +31,8 @@ def test_a_template_is_learned_reviewed_used_and_restored(
     printed = surestep("templates", "learn", a_run, "--name", "double_of", *KIT)
     assert "double of (?P<number>" in printed.out
     assert "Review it" in printed.err
-    (project.folder / "mine").mkdir()
-    assert (
-        surestep("templates", "learn", a_run, "--to", "mine/double_of.yaml", *KIT)
-        .out.strip()
-        .endswith("double_of.yaml")
-    )
+    written = surestep("templates", "learn", a_run, "--to", "mine", "--name", "double_of", *KIT)
+    assert written.out.strip().endswith("mine/double_of.yaml")
     surestep("templates", "learn", a_run, "--to", "mine/double_of.yaml", *KIT).refuses("is there already")
     monkeypatch.setenv("SURESTEP_TEMPLATES", "mine")
     used = surestep("run", "please calculate the double of 5", "--thread", "second", "--json", *KIT).json
