@@ -27,7 +27,7 @@ LimitOptions = Annotated[
 Eager = Annotated[bool, typer.Option("--eager", help="Begin to read while the model still writes the plan.")]
 Template = Annotated[str | None, typer.Option("--template", metavar="NAME", help="Use this template.")]
 PlanFile = Annotated[
-    Path | None, typer.Option("--plan", metavar="FILE", help="Run this plan (JSON or YAML; - is stdin).")
+    Path | None, typer.Option("--plan", metavar="FILE", help="Use this plan (JSON or YAML; - is stdin).")
 ]
 Thread = Annotated[str | None, typer.Option("--thread", metavar="ID", help="The thread to run on; default: a new one.")]
 Request = Annotated[

@@ -96,7 +96,10 @@ def accepted(answer: ModelAnswer, output_schema: Mapping[str, JSON] | None) -> J
     try:
         return clean(text.strip() if output_schema is None else _conforming(text, output_schema))
     except ValueError as error:
-        message = f"the model's answer cannot be used: {error}"
+        why = str(error)
+        if isinstance(error, json.JSONDecodeError):
+            why = f"it is no JSON (line {error.lineno}, column {error.colno})"
+        message = f"the model's answer cannot be used: {why}"
         failed = AnswerUnusable(message, raw=answer.text, answer=answer)
         failed.spent = answer.spent
         raise failed from None

@@ -31,7 +31,13 @@ async def call_model(
     started = session.clock.monotonic()
     model = session.engine.small
     if model is None:
-        await _failed(session, unit, attempt, "MODEL_NOT_CONFIGURED", "this step needs a model; set SURESTEP_MODEL")
+        await _failed(
+            session,
+            unit,
+            attempt,
+            "MODEL_NOT_CONFIGURED",
+            "a judgement (action: llm) needs a model; set SURESTEP_MODEL",
+        )
         return
     try:
         journaled = JournaledModel(session, model, _question(session, unit, step, attempt))

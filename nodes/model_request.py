@@ -161,6 +161,14 @@ def _unreadable(error: BaseException, settings: ModelSettings, arrived: Arrived,
     return errors.NoCompletion(message, raw=f"{received.begins}\n{error!r}")
 
 
+def not_in_time(settings: ModelSettings) -> str:
+    """That an answer has taken too long, and what to do about it."""
+    return (
+        f"the model at {settings.endpoint} gave no whole answer within {settings.timeout_s:g} s; a slow one needs a "
+        "larger SURESTEP_MODEL_TIMEOUT_S"
+    )
+
+
 def _lost(error: Exception, settings: ModelSettings, arrived: Arrived, received: Received) -> ModelFailed:
     import openai
 
@@ -170,9 +178,7 @@ def _lost(error: Exception, settings: ModelSettings, arrived: Arrived, received:
     if received.undecodable:
         return errors.StreamCorrupt(f"the answer of {endpoint} is not encoded as it says", raw=received.begins)
     if isinstance(error, openai.APITimeoutError):
-        return errors.NotInTime(
-            f"the model at {endpoint} gave no whole answer within {settings.timeout_s:g} s", raw=raw
-        )
+        return errors.NotInTime(not_in_time(settings), raw=raw)
     if arrived.pieces:
         return errors.StreamCut(f"the connection to {endpoint} broke in the middle of an answer", raw=arrived.written)
     message = f"the model endpoint {endpoint} cannot be reached; check OPENAI_BASE_URL and whether the server runs"

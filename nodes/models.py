@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from nodes.model_errors import ModelFailed, NotInTime, RequestRefused, Spent
 from nodes.model_modes import KNOWN, Known, Mode, modes_for
-from nodes.model_request import Question, request
+from nodes.model_request import Question, not_in_time, request
 from nodes.model_settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ class Model:
             async with asyncio.timeout(self.settings.timeout_s):
                 answer = await self._in_some_mode(question)
         except TimeoutError:
-            message = f"the model at {self.settings.endpoint} gave no whole answer within {self.settings.timeout_s:g} s"
-            late = NotInTime(message)
+            late = NotInTime(not_in_time(self.settings))
             late.spent = question.spent(self.settings)
             raise late from None
         except ModelFailed as failed:

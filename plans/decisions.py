@@ -42,8 +42,8 @@ class Respond(_Frozen):
     type: Literal["respond"] = "respond"
     message: str
 
-    def __init__(self, message: str = "", /, **fields: JSON) -> None:
-        super().__init__(**({"message": message} if message else {}), **fields)
+    def __init__(self, message: str | None = None, /, **fields: JSON) -> None:
+        super().__init__(**({} if message is None else {"message": message}), **fields)
 
 
 Decision = Annotated[Approve | Reject | Edit | Respond, Field(discriminator="type")]

@@ -39,10 +39,11 @@ def request_text(request: ApprovalRequest) -> str:
         "question": "nothing could plan this",
         "ticket": f"{request.tool} has failed, and nothing mends it",
     }.get(request.kind, request.tool)
+    about_run = request.kind in ASKED_FOR
     width = max(len(name) for name in ("why", *request.args))
     shown = [
         ("why", " ".join(request.reason.split())),
-        *((name, _value(value)) for name, value in request.args.items()),
+        *((name, _value(value)) for name, value in request.args.items() if not (about_run and value is None)),
     ]
     indent = "\n" + " " * (width + 4)
     return "\n".join(
