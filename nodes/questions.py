@@ -33,6 +33,8 @@ async def ask_about_plan(session: Session, planning: Planning, faults: Sequence[
     }
     if planning.step_id is not None:
         args["step"] = base_id(planning.step_id)
+        if failure := session.fold.run(planning.step_id).failure:
+            args["failure"] = failure.message
     await record_request(session, ABOUT_PLAN, "question", "plan", args, "low", refusal(faults))
 
 
