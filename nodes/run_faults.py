@@ -23,6 +23,7 @@ from plans.plan import PlanDraft, StepDraft
 from plans.references import UnresolvedReference, references_in, resolve
 from plans.sameness import call_name, draft_name, step_names
 from plans.schedule import cycle_in, edges_of, remaining_path
+from plans.subgoals import is_planned
 from plans.values import JSON
 from tools.breaker import open_tools
 from tools.permission import permitted
@@ -56,6 +57,7 @@ async def found_in(session: Session, drafted: Drafted, planning: Planning) -> li
         found += late_end(fold, draft, tools, session.head.limits.max_wall_s - session.elapsed_s())
     if by_model:
         found += refused_now(new, await open_tools(tools, session.engine.ports))
+        found += made_up(new, planning)
         found += failed_again(fold, draft, {*(step.id for step in new), base_id(planning.step_id or "")})
     if fold.effects or fold.progress.results:
         for step in new:
@@ -165,6 +167,23 @@ def refused_now(new: Iterable[StepDraft], refusing: Collection[str]) -> list[Fau
         )
         for step in new
         if step.tool in refusing
+    ]
+
+
+def made_up(new: Iterable[StepDraft], planning: Planning) -> list[Fault]:
+    """Sub-goals whose result a model has written into its plan, where no step gives it. What the plan of a sub-goal
+    comes to is for its author to say."""
+    planned = planning.step_id if planning.purpose == "subgoal" else None
+    return [
+        Fault(
+            code="INVALID_ARGS",
+            step=step.id,
+            path="args",
+            message=f"step {step.id} has action 'plan' and a result that no step gives",
+            fix="leave args out: what the step gives comes from its own plan, which is made when it is reached",
+        )
+        for step in new
+        if is_planned(step) and step.id != planned and not list(references_in(step.args))
     ]
 
 

@@ -10,7 +10,17 @@ import pytest
 
 from graph.gateway import Agent
 from nodes.fold import RunFold, fold
-from nodes.run_faults import call_faults, failed_again, late_end, left_of, new_steps, room_faults, tool_faults
+from nodes.run_faults import (
+    call_faults,
+    failed_again,
+    late_end,
+    left_of,
+    made_up,
+    new_steps,
+    room_faults,
+    tool_faults,
+)
+from nodes.state import Planning
 from nodes.stopping import limits_in_the_way
 from plans.decisions import Approve
 from plans.failure import ToolFailure
@@ -197,3 +207,38 @@ async def test_a_replan_that_would_send_again_is_refused_and_one_that_asks_waits
         assert "repeat what step s1 has done" in asking.approvals[0].reason
         sent = await agent.resume("t", decisions={asking.approvals[0].approval_id: Approve()})
     assert (sent.status, shop.calls["send"]) == ("done", 2)
+
+
+@pytest.mark.parametrize(
+    ("result", "planning", "codes"),
+    [
+        ({"number": 5}, Planning(), ["INVALID_ARGS"]),
+        ("5", Planning(purpose="global"), ["INVALID_ARGS"]),
+        ("5", Planning(purpose="local", step_id="s2"), ["INVALID_ARGS"]),
+        ("5", Planning(purpose="subgoal", step_id="s3"), ["INVALID_ARGS"]),
+        ("5", Planning(purpose="subgoal", step_id="s2"), []),
+        ("${s1}", Planning(), []),
+    ],
+)
+def test_a_model_cannot_write_what_a_sub_goal_comes_to(result: Any, planning: Planning, codes: list[str]) -> None:
+    """A result that no step gives would be made up; only the plan of the sub-goal itself may come to a plain text."""
+    goal = {"tool": None, "action": "plan", "instruction": "find it", "args": {"result": result}, "depends_on": ["s1"]}
+    draft = drafted({"id": "s1", "args": {"item": "ball"}}, {"id": "s2", **goal})
+    assert [fault.code for fault in made_up(draft.steps, planning)] == codes
+
+
+async def test_a_sub_goal_with_a_made_up_result_is_drafted_again(
+    database_url: str, tmp_path: Path, endpoint: ScriptedModel
+) -> None:
+    """It is no step that is done: the model is told so, and what it then leaves open is planned when it is reached."""
+    goal: dict[str, Any] = {"id": "x", "action": "plan", "instruction": "find it", "reason": "r"}
+    answers = [
+        plan({**goal, "args": {"result": "made up"}}),
+        plan(goal),
+        plan(step("a", "find", args={"item": "ball"})),
+    ]
+    endpoint.answers(*map(json.dumps, answers))
+    async with running(database_url, tmp_path, [kit], model=endpoint) as agent:
+        result = await agent.run("where is it?")
+    assert (result.status, [each.id for each in result.steps]) == ("done", ["x__a", "x"])
+    assert "that no step gives" in endpoint.prompt(1)
