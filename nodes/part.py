@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from nodes.catalog import summary
+from nodes.ladder import MODEL_SOURCES
 from nodes.planner import Part
 from nodes.state import Drafted, Planning
 from plans.failure import Failure
@@ -75,6 +76,14 @@ def in_whole(session: Session, planning: Planning, drafted: Drafted) -> Drafted:
     found, faults = joined(session.plan.draft, planning.step_id or "", drafted.draft, strict=strict)
     whole = found.draft if found is not None else None
     return drafted.model_copy(update={"draft": whole, "faults": (*drafted.faults, *faults)})
+
+
+def is_a_person_s(session: Session, step_id: str) -> bool:
+    """Whether a sub-goal's words are a person's or a template's through and through: no model has written it, nor what
+    it stands in, and no result stands in its words. Of a fork's steps nobody knows who wrote which."""
+    step, parents = session.step(step_id), parents_in(session.plan.steps)
+    written = session.fold.authors.get(step_id) not in MODEL_SOURCES and session.head.forked is None
+    return written and step_id not in parents and all(each.name == "inputs" for each in references_in(step.instruction))
 
 
 def of_the_part(session: Session, planning: Planning, faults: Iterable[Fault]) -> list[Fault]:

@@ -14,7 +14,7 @@ from nodes.events import Event
 from nodes.fold_rows import outdated
 from nodes.fold_verdicts import promises
 from nodes.ladder import MODEL_SOURCES, is_answered, is_refused, next_rung
-from nodes.part import given_up, of_the_part
+from nodes.part import given_up, is_a_person_s, of_the_part
 from nodes.planner import keeping
 from nodes.questions import ask_about_plan
 from nodes.replies import written_draft
@@ -141,7 +141,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         source=drafted.source,
         template=before.template if is_part and before else drafted.template,
     )
-    if drafted.source in MODEL_SOURCES or drafted.model is not None:  # a template that a model has filled, too
+    if _had_a_say(session, drafted, planning):
         kept = [step.id for step in session.fold.kept()]
         widens = before is not None and planning.instruction is None  # results, or failures' words, had a say in it
         plan = guarded(plan, session.engine.registry, before, kept, widens=widens)
@@ -171,6 +171,13 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     settle(session)
     await session.flush()  # nobody is shown a plan that a crash could take back
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
+
+
+def _had_a_say(session: Session, drafted: Drafted, planning: Planning) -> bool:
+    """Whether a model, or a result, had a say in a plan: has written it, filled its template, or chosen the words for
+    which a template was found."""
+    chosen = planning.purpose == "subgoal" and not is_a_person_s(session, planning.step_id or "")
+    return drafted.source in MODEL_SOURCES or drafted.model is not None or chosen
 
 
 def guarded(

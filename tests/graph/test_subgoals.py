@@ -26,6 +26,16 @@ TWICE = plan(
     answer="${b}",
 )
 BAD = plan(step("a", "treble", args={"number": 3}))
+TELL = """
+name: tell
+title: Tell somebody
+toolkit: shop
+match: {en: ["tell (?P<to>[a-z]+) (?P<text>[a-z0-9]+)"]}
+parameters: {to: {about: who}, text: {about: what}}
+plan:
+  steps: [{id: s, tool: send, args: {to: "<<to>>", text: "<<text>>"}, reason: asked}]
+examples: [{goal: tell ann hello, parameters: {to: ann, text: hello}}]
+"""
 
 
 def stood(result: RunResult) -> dict[str, str]:
@@ -135,6 +145,28 @@ async def test_without_a_model_a_template_plans_a_sub_goal_or_its_step_fails_hon
         "failed", "MODEL_NOT_CONFIGURED", "failed",
     )  # fmt: skip
     assert "SURESTEP_MODEL" in (failed.answer or "")
+
+
+async def test_a_template_does_nothing_unasked_for_a_sub_goal_that_a_model_or_a_result_has_worded(
+    agent_on: OpenAgent, endpoint: ScriptedModel, tmp_path: Path
+) -> None:
+    """A template does what it was written for where a person asks for it. For the words of a model, or with a result
+    in them, what nobody can undo asks first."""
+    shop = Shop()
+    (tmp_path / "tell.yaml").write_text(TELL)
+    literal, with_input, with_result = (
+        plan(PRICE, {**LATER, "instruction": words})
+        for words in ("tell ann hello", "tell ${inputs.who} hello", "tell bob ${s1.price}")
+    )
+    endpoint.answers(json.dumps(literal))
+    agent = await agent_on([shop.kit], model=endpoint, templates=tmp_path)
+    asks: list[dict[str, Any]] = [{"goal": "what does a ball cost?"}, {"plan": with_result}]
+    for asked in asks:
+        result = await agent.run(**asked)
+        assert ([each.step_id for each in result.approvals], shop.calls["send"]) == (["s2__s"], 0), asked
+    for count, given in enumerate((literal, with_input), 1):
+        result = await agent.run(plan=given, inputs={"who": "eve"})
+        assert (result.status, shop.calls["send"]) == ("done", count)
 
 
 async def test_sub_goals_stand_in_sub_goals_only_so_deep(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
