@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from plans.faults import FaultCode
 from plans.json_text import Note
@@ -21,9 +21,12 @@ _START = re.compile(
     re.IGNORECASE,
 )
 _PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+LONGEST_KEY = 120
+"""How far before a value its key is looked for, in characters."""
 MAX_PIECES = 10_000
 """Things in braces that are looked at before a text is given up; a model's longest thoughts have some hundreds."""
 
+_KEY_BEFORE = re.compile(r"""(?:\A|[\n{,｛，])\s*["'“”„＂][^"'“”„＂\n]{1,80}["'“”„＂]\s*(?:[:：]|=>?)\s*\Z""")
 _PLAN = frozenset({"goal", "steps"})
 _STEP = frozenset({"id", "action", "tool", "args", "instruction", "depends_on"})
 
@@ -116,7 +119,7 @@ def _chosen(text: str, found: list[Found], fragments: list[Fragment]) -> Found:
     if plans:
         if any(_is_like(each.value, _STEP, 2) for each in found if each is not plans[0]):
             raise NoPlan("PLAN_AMBIGUOUS", "outside of the plan the text holds something that looks like a step of it")
-        return plans[0]
+        return _not_inside(text, plans[0], fragments)
     return _only(text, found, fragments)
 
 
@@ -127,19 +130,33 @@ def _only(text: str, found: list[Found], fragments: list[Fragment]) -> Found:
     if fragments and (len(found) != 1 or fragments[0].message is None):
         raise _unfinished(text, fragments[0])
     if len(found) == 1:
-        return found[0]
+        return _not_inside(text, found[0], fragments)
     if found:
         raise NoPlan("PLAN_SYNTAX", f"none of the {len(found)} JSON values in the text is a plan")
     begins = " ".join(text[:200].split())[:60]
     raise NoPlan("PLAN_SYNTAX", f"expected one JSON object; the text has none and begins {begins!r}")
 
 
+def _not_inside(text: str, found: Found, fragments: list[Fragment]) -> Found:
+    """The value, with a note if it is that of a key: then what could be read is a part of what was written."""
+    if not _KEY_BEFORE.search(text[max(0, found.at - LONGEST_KEY) : found.at]):
+        return found
+    broken = next((each for each in fragments if each.at <= found.at and each.message is not None), None)
+    message = "this is the value of a key, and the object around it cannot be read"
+    said = _placed(text, broken or Fragment(found.at, frozenset(), message))
+    return replace(found, notes=(Note("PLAN_SYNTAX", (), said), *found.notes))
+
+
 def _unfinished(text: str, fragment: Fragment) -> NoPlan:
     if fragment.message is None:
         return NoPlan("PLAN_TRUNCATED", "the text ends in the middle of the plan; a plan is never completed")
+    return NoPlan("PLAN_SYNTAX", _placed(text, fragment))
+
+
+def _placed(text: str, fragment: Fragment) -> str:
     line = text.count("\n", 0, fragment.at) + 1
     column = fragment.at - text.rfind("\n", 0, fragment.at)
-    return NoPlan("PLAN_SYNTAX", f"line {line}, column {column}: {fragment.message}")
+    return f"line {line}, column {column}: {fragment.message}"
 
 
 def _is_like(value: JSON, keys: frozenset[str], least: int) -> bool:

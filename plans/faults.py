@@ -17,6 +17,8 @@ FaultCode = Literal[
     "NO_CRITERION", "UNREAD_OUTPUT", "REDUNDANT_STEP", "NO_UNDO", "UNBOUNDED_FOR_EACH", "OVER_DEADLINE",
 ]  # fmt: skip
 Severity = Literal["error", "warning"]
+MOST = 200
+"""Faults that one check reports; whoever has more of a kind learns nothing from the rest."""
 MAX_WORDS = 1_000
 """Longest text of a fault, in characters."""
 

@@ -12,7 +12,7 @@ MAX_GOAL = 20_000
 def goal_problem(text: str) -> str | None:
     """What is wrong with a goal, as the end of a sentence that begins with "the goal"; None if nothing is."""
     text = text.strip()
-    if not text:
+    if not any(letter.isprintable() and not letter.isspace() for letter in text):
         return "is empty; say in a sentence what you want"
     if len(text) > MAX_GOAL:
         return f"has {len(text):,} characters; at most {MAX_GOAL:,} are read. Put long text into a file and name it"

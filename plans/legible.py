@@ -9,10 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from plans.faults import MOST
+from plans.foreign_fields import field_meant
 from plans.json_text import Note
 from plans.plan import PlanDraft, StepDraft, lacking
 from plans.values import JSON, Path
-from plans.wording import nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ def _readable(step: Mapping[str, JSON], noted: Collection[Path]) -> tuple[StepDr
     problems = _own_problems(step)
     if not problems and not noted:
         return StepDraft.model_validate(step), frozenset()
-    doubts: set[Path] = {(_meant(place[0], step),) for place in problems if place}
+    doubts: set[Path] = {(_meant(place[0], step),) for place in problems[:MOST] if place}
     doubts |= {place if place[0] == "args" else place[:1] for place in noted if place}
     lost = {place[0] for place in doubts if len(place) == 1}
     known: dict[str, Any] = {
@@ -94,7 +95,7 @@ def _readable(step: Mapping[str, JSON], noted: Collection[Path]) -> tuple[StepDr
 def _meant(name: str | int, step: Mapping[str, JSON]) -> str:
     """The field that a broken one is: for an unknown name the one that it was probably to be, if that is not there."""
     known = [field for field in StepDraft.model_fields if field not in step]
-    return str(name) if name in StepDraft.model_fields else nearest(str(name), known) or str(name)
+    return str(name) if name in StepDraft.model_fields else field_meant(str(name), known) or str(name)
 
 
 def _name(step: Mapping[str, JSON], noted: Collection[Path]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from itertools import islice
 
-from plans.faults import Fault
+from plans.faults import MOST, Fault
 from plans.limits import Limits
 from plans.lint_calls import action_faults, argument_faults, depth_faults
 from plans.lint_conditions import condition_faults
@@ -27,8 +27,6 @@ from plans.schedule import edges_of
 __all__ = ["DEFAULT_LIMITS", "Permits", "ToolView", "build_plan", "lint", "lint_reading"]
 
 DEFAULT_LIMITS = Limits()
-MOST = 200
-"""Faults that one check reports; whoever has more of a kind learns nothing from the rest."""
 
 _CHECKS = (
     size_faults, id_faults, action_faults, argument_faults, dependency_faults, reference_faults, condition_faults,

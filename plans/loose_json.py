@@ -47,11 +47,13 @@ class Cut(ValueError):
 
 
 class LooseParser:
-    """Reads one value from a place in a text. Afterwards `at` is behind it, `notes` says what is wrong inside it, and
-    `keys` are the keys of its outermost objects, also when reading stopped halfway ("" for one in odd quotes)."""
+    """Reads one value from a place in a text; `within` is where it stands in a plan. Afterwards `at` is behind it,
+    `notes` says what is wrong inside it, and `keys` are the keys of its outermost objects, also when reading stopped
+    halfway ("" for one in odd quotes)."""
 
-    def __init__(self, text: str, at: int = 0) -> None:
+    def __init__(self, text: str, at: int = 0, within: Path = ()) -> None:
         self.text = text
+        self.within = within
         self.at = at
         self.notes: list[Note] = []
         self.keys: set[str] = set()
@@ -87,7 +89,7 @@ class LooseParser:
                 raise Broken(self.at, f"a colon is missing after the key {key[:80]!r}")
             self.at += 1
             if key in found:
-                message = f"the key {key[:80]!r} stands twice in {dotted(path) or 'the plan'}"
+                message = f"the key {key[:80]!r} stands twice in {dotted((*self.within, *path)) or 'the plan'}"
                 self.notes.append(Note("DUPLICATE_KEY", (*path, key), message))
             found[key] = self._value((*path, key), depth)
             self._comma_or("}")

@@ -37,7 +37,7 @@ class Unquoted:
         """The object or list that a string holds; the value itself if it holds none."""
         if not isinstance(value, str) or not value.lstrip().startswith("{" if kind is dict else "["):
             return value
-        found, notes = _read(value)
+        found, notes = _read(value, path)
         if not isinstance(found, kind) or too_deep(found):
             return value
         self.changed = True
@@ -45,12 +45,12 @@ class Unquoted:
         return found
 
 
-def _read(text: str) -> tuple[JSON, list[Note]]:
+def _read(text: str, path: Path) -> tuple[JSON, list[Note]]:
     """The one value in a text and what is wrong inside it; None if it is not whole or not alone."""
     try:
         return strict_json(text), []
     except NotJSON:
-        parser = LooseParser(text, len(text) - len(text.lstrip()))
+        parser = LooseParser(text, len(text) - len(text.lstrip()), path)
     try:
         found = parser.read()
     except (Broken, Cut):

@@ -13,9 +13,9 @@ _MANY = 500
 
 def nearest(name: str, known: Collection[str]) -> str | None:
     """The known name that differs in capitals, dashes or spaces only, else the most similar one; None if none is."""
-    spelled = _bare(name)
+    spelled = bare(name)
     for candidate in known:
-        if _bare(candidate) == spelled:
+        if bare(candidate) == spelled:
             return candidate
     if len(known) > _MANY:
         return None
@@ -53,5 +53,6 @@ def kind_of(value: JSON) -> str:
     return f"a {type(value).__name__}"
 
 
-def _bare(name: str) -> str:
+def bare(name: str) -> str:
+    """A name without what people spell differently: capitals, dashes, spaces."""
     return name.casefold().replace("-", "_").replace(" ", "_").strip("_")

@@ -19,6 +19,7 @@ MAX_NODES = 500_000
 """Values in one file with every alias written out; the largest plan allowed has a tenth of that."""
 
 _LOOKS_LIKE_A_PLAN = re.compile(r"^(?:goal|steps|schema_version|plan_id)[ \t]*:(?:[ \t]|$)", re.MULTILINE)
+_FENCE = re.compile(r"^```(?P<language>[\w-]*)[ \t]*$", re.MULTILINE)
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]*)")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORDS: dict[str, JSON] = {
@@ -184,5 +185,10 @@ def _place(mark: Any) -> str:
 
 def fenced_blocks(text: str) -> Iterator[str]:
     """What stands between fences of three back-quotes."""
-    for block in re.finditer(r"^```[\w-]*[ \t]*\n(.*?)^```[ \t]*$", text, re.DOTALL | re.MULTILINE):
-        yield block[1]
+    begins: int | None = None
+    for fence in _FENCE.finditer(text):
+        if begins is None:
+            begins = fence.end() + 1
+        elif not fence["language"]:
+            yield text[begins : fence.start()]
+            begins = None

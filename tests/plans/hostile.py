@@ -82,7 +82,18 @@ def without(path: str) -> str:
 
 def cases() -> list[Case]:
     """All of them; each has a name of its own."""
-    found = [*_wrapped(), *_slips(), *_several(), *_cut(), *_not_json(), *_no_plan(), *_values(), *_forms(), *_quoted()]
+    found = [
+        *_wrapped(),
+        *_slips(),
+        *_several(),
+        *_cut(),
+        *_not_json(),
+        *_no_plan(),
+        *_values(),
+        *_forms(),
+        *_quoted(),
+        *_parts(),
+    ]
     assert len({case.name for case in found}) == len(found)
     return found
 
@@ -414,3 +425,24 @@ def _quoted() -> Iterator[Case]:
         "in a string, a key twice", set_to("steps.0.args", '{"order_id": "A1", "order_id": "A2"}'), "DUPLICATE_KEY"
     )
     yield Case("an argument that is JSON in a string", set_to("steps.0.args.order_id", '{"a": 1}'), "as it is")
+
+
+def _parts() -> Iterator[Case]:
+    """What can be read is the value of a key, and the object around it is broken."""
+    for name, text in (
+        ("a comma first", TEXT.replace("{", "{,", 1)),
+        ("a plus first", TEXT.replace("{", "{+", 1)),
+        ("a number as a key", TEXT.replace('"goal"', "1", 1)),
+        ("a full-width brace", TEXT.replace("{", "｛", 1)),
+        ("round brackets", f"({TEXT[1:-1]})"),
+        ("no braces", TEXT[1:-1]),
+        ("arrows", TEXT.replace(":", " =>")),
+        ("around a plan", f'{{, "plan": {TEXT}}}'),
+        ("full-width, around a plan", f'｛"plan": {TEXT}｝'),
+        ("around a plan, in lines", f'｛\n  "plan": {PRETTY}\n｝'),
+    ):
+        yield Case(f"a part: {name}", text, "PLAN_SYNTAX")
+    yield Case("a part of prose in quotes", f'Here is the "plan": {TEXT}', "repaired")
+    yield Case("a part of prose", f"Sure, plan: {TEXT}", "repaired")
+    yield Case("nothing but fences", f"{FENCE}json\n" * 10_000, "PLAN_SYNTAX")
+    yield Case("a goal that nobody sees", set_to("goal", "\u200b\u2060"), "SCHEMA_INVALID")

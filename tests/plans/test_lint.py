@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.faults import Fault, FaultCode, errors_among
+from plans.faults import MOST, Fault, FaultCode, errors_among
 from plans.limits import Limits
-from plans.lint import MOST, build_plan, lint, lint_reading
+from plans.lint import build_plan, lint, lint_reading
 from plans.plan import PlanDraft
 from plans.reader import read_plan
 from plans.schedule import in_order
