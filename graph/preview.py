@@ -18,11 +18,11 @@ from nodes.template_filler import fill_by_model
 from nodes.templates import Filled
 from nodes.tools_now import tools_of
 from nodes.validate import guarded
-from nodes.verify_when import MODEL_WRITTEN, most_questions
+from nodes.verify_when import most_questions
 from plans.errors import InvalidInput, ModelNotConfigured
 from plans.faults import Fault, errors_among
 from plans.lint import build_plan, lint
-from plans.plan import Plan, PlanDraft, Source
+from plans.plan import MODEL_SOURCES, Plan, PlanDraft, Source
 from plans.schedule import edges_of, remaining_path
 from tools.breaker import open_tools
 
@@ -138,7 +138,7 @@ def _estimate(engine: Engine, plan: Plan) -> dict[str, float]:
         return step.timeout_s or (tool.spec.timeout_s if tool else 60.0)
 
     edges = edges_of(plan.steps)
-    before_effects = engine.verifier is not None or plan.source in MODEL_WRITTEN
+    before_effects = engine.verifier is not None or plan.source in MODEL_SOURCES
     checks = most_questions(plan, engine.registry, before_effects=before_effects) if engine.checking else 0
     return {
         "steps": float(len(plan.steps)),

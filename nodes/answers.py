@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from nodes.admit import call_name
 from nodes.events import Event
-from nodes.recording import announce, outcome_body
+from nodes.recording import announce, outcome_body, record_refusal
 from nodes.replies import check_plan, verdict_of
 from nodes.step_run import base_id
 from plans.decisions import DECISION, ApprovalRequest, Approve, Decision, Edit, Reject, RequestKind, Respond
@@ -166,7 +166,7 @@ async def _reject(session: Session, request: ApprovalRequest, decision: Reject) 
     message = f"{who} {request.tool} of step {request.step_id}{why}"
     code = "APPROVAL_EXPIRED" if decision is TOO_LATE else "REJECTED"
     failure = Failure(code=code, message=message, step_id=request.step_id, tool=request.tool, attempt=run.attempt + 1)
-    await session.record("refusal", request.step_id, failure.attempt, body={"failure": failure.model_dump()})
+    await record_refusal(session, request.step_id, failure)
 
 
 def edited_draft(plan: Plan, edits: Mapping[str, Mapping[str, JSON]]) -> PlanDraft:

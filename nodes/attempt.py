@@ -14,10 +14,10 @@ from nodes.early import answered_early
 from nodes.events import Event
 from nodes.judging import call_model
 from nodes.missing import note, without
-from nodes.recording import record_failure, record_success
+from nodes.recording import record_failure, record_refusal, record_success
 from nodes.standing_in import stand_in
 from nodes.step_run import base_id, child_index
-from nodes.stopping import refused, stopped_by
+from nodes.stopping import stopped_by
 from nodes.subgoals import lacking, lost_around, pursue
 from nodes.tools_now import current_tool
 from nodes.tracing import traced
@@ -110,7 +110,7 @@ async def _not_started(session: Session, unit: str, step: Step, why: Refuse | Sk
     if isinstance(why, Refuse):
         if why.hit is not None:
             await stopped_by(session, why.hit)
-        await refused(session, unit, why.failure)
+        await record_refusal(session, unit, why.failure)
         _say(session, unit, step, "failed", why.failure.message)
     else:
         await session.record("skip", unit, body={"reason": why.reason, "unneeded": why.unneeded})
@@ -188,7 +188,7 @@ async def _expand(session: Session, step: Step, facts: Facts) -> None:
         return
     if (hit := elements_hit(session.head.limits, step.id, len(found))) is not None:
         await stopped_by(session, hit)
-        await refused(session, step.id, _failure(session, step, hit.code, hit.message))
+        await record_refusal(session, step.id, _failure(session, step, hit.code, hit.message))
         return
     waited, refusal = await check_before(session, step, facts.tool)
     if waited and session.decision_needed:

@@ -174,18 +174,18 @@ def in_our_words(failure: Failure, tool: Declares | None) -> Failure:
     return failure.model_copy(update={"message": message})
 
 
-def text_shown(text: str) -> str:
+def text_shown(text: str, longest: int = MAX_TEXT) -> str:
     """A text, cut where it is too long for a prompt."""
-    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}… ({len(text)} characters)"
+    return text if len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
 
 
-def texts_cut(value: JSON) -> JSON:
+def texts_cut(value: JSON, longest: int = MAX_TEXT) -> JSON:
     """A value of a plan, its long texts cut."""
     if isinstance(value, str):
-        return text_shown(value)
+        return text_shown(value, longest)
     if isinstance(value, Mapping):
-        return {name: texts_cut(item) for name, item in value.items()}
-    return [texts_cut(item) for item in value] if isinstance(value, list | tuple) else value
+        return {name: texts_cut(item, longest) for name, item in value.items()}
+    return [texts_cut(item, longest) for item in value] if isinstance(value, list | tuple) else value
 
 
 def inputs_shown(inputs: Mapping[str, Any]) -> dict[str, JSON]:

@@ -14,7 +14,6 @@ from plans.values import sha256_of
 from tools.redaction import redacted
 
 if TYPE_CHECKING:
-    from nodes.fold import RunFold
     from nodes.session import Session
     from nodes.state import Drafted, Planning
 
@@ -27,8 +26,7 @@ MAX_MESSAGE = 160
 
 async def keep_draft(session: Session, drafted: Drafted, planning: Planning, errors: Sequence[Fault]) -> None:
     """Write down what became of a draft, once: `validate` entered again after a crash finds it written."""
-    revision = session.fold.plan.revision + 1 if session.fold.plan else 1
-    body = drafted_row(drafted, planning, errors, revision)
+    body = drafted_row(drafted, planning, errors, session.fold.next_revision)
     if body["name"] not in session.fold.drafts:
         await session.record("draft", body=body)
 
@@ -36,7 +34,7 @@ async def keep_draft(session: Session, drafted: Drafted, planning: Planning, err
 def drafted_row(drafted: Drafted, planning: Planning, errors: Sequence[Fault], revision: int) -> dict[str, Any]:
     """The row of a draft. `revision` is the number of the plan that it is, or would have been; `try` counts from 0."""
     return {
-        "name": drafted.question or _name(drafted, revision),
+        "name": drafted_name(drafted, revision),
         "signature": draft_name(drafted.draft) if drafted.draft else None,
         "question": drafted.question,
         "revision": revision,
@@ -56,13 +54,11 @@ def drafted_row(drafted: Drafted, planning: Planning, errors: Sequence[Fault], r
     }
 
 
-def drafted_name(drafted: Drafted, fold: RunFold) -> str:
-    """What the row of a draft is called that may become the next revision."""
-    return drafted.question or _name(drafted, fold.plan.revision + 1 if fold.plan else 1)
-
-
-def _name(drafted: Drafted, revision: int) -> str:
-    """Of a draft that no model was asked for: by what it says."""
+def drafted_name(drafted: Drafted, revision: int) -> str:
+    """What the row of a draft is called that may become this revision: as its question; one that no model was asked
+    for by what it says."""
+    if drafted.question:
+        return drafted.question
     said = drafted.draft.model_dump(mode="json") if drafted.draft else [fault.code for fault in drafted.faults]
     return f"{drafted.source}:{revision}:{sha256_of(said)[:12]}"
 

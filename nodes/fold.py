@@ -34,22 +34,22 @@ class RunFold:
     """The picture of one run.
 
     `queue` holds verdicts whose turn has not come; `undecided` step runs whose failure has no verdict; `since`, by
-    step, the revision in which it came to be what it is; `reserved`, by question, what a model that has not answered
-    may have cost; `answered` the ids of approvals whose decision was taken; `edits`, by step, calls that a person has
-    changed and that no revision has yet, `rewritten` the same of a whole plan; `effects`, by the effect's name, the
-    step runs that have it, or may have it, to their name; `on_exhausted` and `critical` what the run's template says of
-    when nothing mends it, `simplified` that the first was turned to; `late`, by step run, what came back after it had
-    been given up; `had` names steps of a fork that its parent has run, and whose effect would be another one now;
-    `drafts` what became of every draft of a plan, by its name, in their order (`nodes/drafts.py`); `authors`, by step,
-    the source of the revision that has made it what it is; `looked_at` the steps about whose results the plan was asked
-    whether it still holds, `unsure`, by step, why a model could not say so, `premises_broken` how often it did not hold
-    after a step; `contract` is the version of the plan contract that the run is on, `form` how its plan was stored,
-    `fallbacks` how often a worker has read it in an older version, `versions` those that are known here; `version` that
-    of the journal's rows from here on; `archived` where the rows came from, if that was the archive. `hits`, by name,
-    are limits that have stopped the run. `planned_anew` are the codes for which a step or the plan was planned anew,
-    `made_from` is the template that the plan was made of at first.
-    `reached`, by step, are sub-goals that wait for their plan, each in its words.
-    `left_off` is the last row of the drive before this one; None in a first drive, and once it is told.
+    step, the revision in which it came to be what it is; `reserved`, by question, what a model that has not
+    answered may have cost; `answered` the ids of approvals whose decision was taken; `edits`, by step, calls that a
+    person has changed and that no revision has yet, `rewritten` the same of a whole plan; `effects`, by the
+    effect's name, the step runs that have it, or may have it, to their name; `on_exhausted` and `critical` what the
+    run's template says of when nothing mends it, `simplified` that the first was turned to; `late`, by step run,
+    what came back after it had been given up; `had` names steps of a fork that its parent has run, and whose effect
+    would be another one now; `drafts` what became of every draft of a plan, by its name, in their order
+    (`nodes/drafts.py`); `authors`, by step, the source of the revision that has made it what it is; `looked_at` the
+    steps about whose results the plan was asked whether it still holds, `unsure`, by step, why a model could not
+    say so, `premises_broken` how often it did not hold after a step; `contract` is the version of the plan contract
+    that the run is on, `form` how its plan was stored, `versions` those that are known here; `version` that of the
+    journal's rows from here on; `archived` where the rows came from, if that was the archive. `hits`, by name, are
+    limits that have stopped the run. `planned_anew` are the codes for which a step or the plan was planned anew,
+    `made_from` is the template that the plan was made of at first. `reached`, by step, are sub-goals that wait for
+    their plan, each in its words. `left_off` is the last row of the drive before this one; None in a first drive,
+    and once it is told.
     """
 
     head: RunHead | None = None
@@ -94,7 +94,6 @@ class RunFold:
     drafts: dict[str, dict[str, Any]] = field(default_factory=dict)
     contract: int = 0
     form: Form | None = None
-    fallbacks: int = 0
     version: int = 1
     archived: str | None = None
     versions: PlanVersions = field(default=PLAN_VERSIONS, compare=False)
@@ -121,6 +120,11 @@ class RunFold:
         """Steps that a new revision must keep byte for byte: settled, running or in doubt."""
         steps = self.plan.steps if self.plan else ()
         return [step for step in steps if self.status(step.id) in SETTLED or self.status(step.id) == "running"]
+
+    @property
+    def next_revision(self) -> int:
+        """The number of the revision that a draft would become."""
+        return self.plan.revision + 1 if self.plan else 1
 
     @property
     def question(self) -> ApprovalRequest | None:

@@ -10,9 +10,8 @@ from nodes.judge import judge, values_for
 from nodes.missing import note, without
 from nodes.model_errors import ModelFailed
 from nodes.origins import degraded_inputs
-from nodes.recording import record_failure, record_success
+from nodes.recording import record_failure, record_refusal, record_success
 from nodes.step_run import child_index
-from nodes.stopping import refused
 from plans.failure import Failure
 from plans.plan import Step
 from plans.references import UnresolvedReference, references_in
@@ -49,7 +48,7 @@ async def call_model(
         await _failed(session, unit, attempt, "UNRESOLVED_REFERENCE", str(error))
     except LimitReached as error:
         failure = Failure(code=error.code, message=str(error), step_id=unit, tool="llm", attempt=attempt)
-        await refused(session, unit, failure)
+        await record_refusal(session, unit, failure)
     except ModelFailed as error:
         await _failed(session, unit, attempt, error.code, str(error), error.delay_s)
     else:

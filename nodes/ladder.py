@@ -17,6 +17,7 @@ from nodes.stopping import limits_in_the_way, stopped_by, within_limits
 from nodes.verdicts import Move, decide, most_severe
 from plans.failure import Failure
 from plans.faults import Fault
+from plans.plan import MODEL_SOURCES
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 NOT_WORTH_ASKING_AGAIN = frozenset({"MODEL_NOT_CONFIGURED", "MODEL_FAILED", "PLAN_REFUSED", "INVALID_INPUT"})
 """Faults that the same model would give again, and that no answer of a person mends: they are mended where Surestep is
 set up or the goal is given; and a model that declines is not argued with."""
-MODEL_SOURCES = frozenset({"model", "global_replan", "local_replan"})
 FAILED_REPAIR: Mapping[str, Move] = MappingProxyType(
     {"local": "local_replan", "global": "global_replan", "degraded": "simpler_plan"}
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from nodes.step_run import StepRun, base_id
-from plans.expressions import InvalidExpression, names_read
+from plans.expressions import names_in
 from plans.plan import Step
 from plans.references import references_in
 from plans.wording import listed
@@ -48,15 +48,8 @@ def _inputs(fold: RunFold, step: Step, unit: str) -> list[str]:
         return list(step.depends_on)
     read = {reference.name for reference in references_in([step.args, step.for_each])}
     for condition in (step.when, step.requires):
-        read |= _names_in(condition)
+        read |= names_in(condition)
     return [name for name in step.depends_on if name in read]
-
-
-def _names_in(condition: str | None) -> frozenset[str]:
-    try:
-        return names_read(condition) if condition else frozenset()
-    except InvalidExpression:
-        return frozenset()
 
 
 def sentence(fold: RunFold, unit: str) -> str | None:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from nodes.catalog import summary
-from nodes.ladder import MODEL_SOURCES
+from nodes.ladder import CODE_OF
 from nodes.planner import Part
+from nodes.recording import record_refusal
 from nodes.state import Drafted, Planning
 from plans.failure import Failure
 from plans.faults import Fault
-from plans.plan import Step
+from plans.plan import MODEL_SOURCES, Step
 from plans.references import Reference, UnresolvedReference, follow, references_in
 from plans.subgoals import around, joined, parents_in, prefix_of, readers_of
 from plans.values import JSON
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 
 SHORT = 200
 """Longest text of an input that a sub-goal's planner sees as it is, in characters."""
-FAILURES = {"MODEL_NOT_CONFIGURED": "MODEL_NOT_CONFIGURED", "MODEL_FAILED": "MODEL_ANSWER_INVALID",
-            "PLAN_REFUSED": "MODEL_REFUSED", "INVALID_INPUT": "INVALID_INPUT"}  # fmt: skip
+FAILURES = {**CODE_OF, "PLAN_REFUSED": "MODEL_REFUSED"}
 """What a fault that no redraft can mend is as a failure of the step; all others make it PLAN_INVALID."""
 
 
@@ -106,4 +106,4 @@ async def given_up(session: Session, planning: Planning, errors: Sequence[Fault]
         tool="plan",
         attempt=session.fold.run(step_id).attempt + 1,
     )
-    await session.record("refusal", step_id, failure.attempt, body={"failure": failure.model_dump()})
+    await record_refusal(session, step_id, failure)

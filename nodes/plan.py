@@ -161,7 +161,7 @@ def _goal(session: Session, planning: Planning) -> str:
     """The goal with the instructions that came later; or the sub-goal, as it is written."""
     if planning.purpose == "subgoal":
         return session.step(planning.step_id or "").instruction or ""
-    return "\n".join((session.head.goal, *session.fold.instructions.values()))
+    return session.full_goal
 
 
 def _failure(session: Session, planning: Planning) -> Failure | None:

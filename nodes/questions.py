@@ -27,7 +27,7 @@ MOST_FAULTS = 8
 async def ask_about_plan(session: Session, planning: Planning, faults: Sequence[Fault]) -> None:
     """Record the question what to do about a goal, or a failure, for which no plan could be made."""
     args: dict[str, JSON] = {
-        "goal": "\n".join((session.head.goal, *session.fold.instructions.values())),
+        "goal": session.full_goal,
         "faults": [str(fault) for fault in faults],
         "draft": _shown(planning.refused),
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 from nodes.catalog import inputs_shown, shortened, summary
 from nodes.planner import FinishedStep
-from plans.expressions import InvalidExpression, names_read
+from plans.expressions import names_in
 from plans.plan import Plan, Step, StepDraft
 from plans.references import references_in
 from plans.values import JSON
@@ -100,7 +100,7 @@ def _read_by(plan: Plan, step_id: str) -> Iterator[str]:
     for value in _readers(plan):
         yield from (str(reference) for reference in references_in(value) if reference.name == step_id)
     for step in plan.steps:
-        yield from (each for each in (step.when, step.requires) if each is not None and _reads(each, step_id))
+        yield from (each for each in (step.when, step.requires) if each is not None and step_id in names_in(each))
 
 
 def _readers(plan: Plan) -> Iterator[JSON]:
@@ -111,13 +111,6 @@ def _readers(plan: Plan) -> Iterator[JSON]:
 
 def _written(step: Step | StepDraft) -> JSON:
     return [step.args, step.instruction, step.for_each]
-
-
-def _reads(condition: str, step_id: str) -> bool:
-    try:
-        return step_id in names_read(condition)
-    except InvalidExpression:
-        return False
 
 
 def _is_plain(value: Any) -> bool:

@@ -114,6 +114,11 @@ async def record_failure(
     announce(session, unit, session.step(base_id(unit)))
 
 
+async def record_refusal(session: Session, unit: str, failure: Failure) -> None:
+    """Write down that a step run may not start, or need not: it fails, and nothing was called."""
+    await session.record("refusal", unit, failure.attempt, body={"failure": failure.model_dump()})
+
+
 def announce(session: Session, unit: str, step: Step, answered_by: str | None = None) -> None:
     """Tell the stream where a step run stands now, and which tool has answered where it is not the step's own."""
     run = session.fold.run(unit)

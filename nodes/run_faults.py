@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from nodes.admit import changes_the_world, effect_name
 from nodes.drafts import drafted_name
-from nodes.ladder import MODEL_SOURCES
 from nodes.state import Drafted, Planning
 from nodes.step_run import base_id
 from nodes.stopping import infeasible, limits_of
@@ -19,7 +18,7 @@ from plans.limits import Limits
 from plans.lint import Permits, lint
 from plans.lint_limits import MODEL_CALL_S
 from plans.moves import SETTLED
-from plans.plan import PlanDraft, StepDraft
+from plans.plan import MODEL_SOURCES, PlanDraft, StepDraft
 from plans.references import UnresolvedReference, references_in, resolve
 from plans.sameness import call_name, draft_name, step_names
 from plans.schedule import cycle_in, edges_of, remaining_path
@@ -64,7 +63,7 @@ async def found_in(session: Session, drafted: Drafted, planning: Planning) -> li
             if (tool := tools.get(step.tool or "")) is not None:
                 found += call_faults(fold, step, tool, await _calls(session, step), by_model=by_model)
     if by_model:
-        found += same_draft(fold, draft, drafted_name(drafted, fold), planning, errors_among(found))
+        found += same_draft(fold, draft, drafted_name(drafted, fold.next_revision), planning, errors_among(found))
     return found
 
 
@@ -218,7 +217,7 @@ def call_faults(
     """What the calls of a new step would repeat, as far as their arguments are known: an effect that the run has had,
     or may have had; or a call that has led nowhere again and again. A model's plan may repeat an effect only where it
     asks a person; what a person has written asks when it is its turn."""
-    limits, revision = limits_of(fold), fold.plan.revision + 1 if fold.plan else 1
+    limits, revision = limits_of(fold), fold.next_revision
     for args in calls:
         if changes_the_world(tool.effect):
             if before := fold.effects.get(effect_name(tool, args)):

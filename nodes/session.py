@@ -86,6 +86,11 @@ class Session:
         return self.fold.head
 
     @property
+    def full_goal(self) -> str:
+        """The goal with the instructions that came later, one a line."""
+        return "\n".join((self.head.goal, *self.fold.instructions.values()))
+
+    @property
     def clock(self) -> Clock:
         """Time and chance of the engine that drives the run."""
         return self.engine.clock

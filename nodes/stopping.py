@@ -18,7 +18,6 @@ from plans.caps import (
     steps_hit,
     time_hit,
 )
-from plans.failure import Failure
 from plans.faults import Fault
 from plans.limits import Limits
 from plans.moves import SETTLED
@@ -41,11 +40,6 @@ async def stopped_by(session: Session, hit: Hit) -> None:
     """Write down that this limit stops the run."""
     if hit.limit not in session.fold.hits:
         await session.record("limit", body={"hit": hit.model_dump()})
-
-
-async def refused(session: Session, unit: str, failure: Failure) -> None:
-    """A step run that may not start: it fails, and nothing was called."""
-    await session.record("refusal", unit, failure.attempt, body={"failure": failure.model_dump()})
 
 
 async def within_limits(session: Session, verdict: Verdict) -> Verdict:
@@ -131,9 +125,9 @@ def account(fold: RunFold, why: Sequence[str]) -> str:
     told = [f"Stopped by a limit: {'; '.join(why)}."]
     if fold.plan is None:
         return f"{told[0]} There is no plan yet."
-    finished = [step.id for step in fold.plan.steps if fold.status(step.id) == "done"]
+    done = [step.id for step in fold.plan.steps if fold.status(step.id) == "done"]
     left = [step.id for step in fold.plan.steps if fold.status(step.id) not in SETTLED]
-    told.append(f"Finished: {listed(finished)}." if finished else "No step is finished.")
+    told.append(f"Finished: {listed(done)}." if done else "No step is finished.")
     if left:
         told.append(f"Still to be done: {listed(left)}.")
     return " ".join(told)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nodes.answer_lines import value_of
 from nodes.missing import note, without
-from nodes.recording import record_failure, record_success
+from nodes.recording import record_failure, record_refusal, record_success
 from nodes.schemas import problems
 from nodes.step_run import base_id
 from plans.failure import Failure
@@ -33,7 +33,7 @@ async def pursue(session: Session, step: Step, named: Mapping[str, JSON], missin
         goal = as_text(resolve(without(step.instruction, missing), named.__getitem__))
     except UnresolvedReference as error:
         failure = _failure(session, step, "UNRESOLVED_REFERENCE", str(error))
-        await session.record("refusal", step.id, failure.attempt, body={"failure": failure.model_dump()})
+        await record_refusal(session, step.id, failure)
     else:
         await session.record("reached", step.id, body={"goal": goal[:MOST_WORDS]})
 

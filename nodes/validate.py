@@ -13,7 +13,7 @@ from nodes.early import settle
 from nodes.events import Event
 from nodes.fold_rows import outdated
 from nodes.fold_verdicts import promises
-from nodes.ladder import MODEL_SOURCES, is_answered, is_refused, next_rung
+from nodes.ladder import is_answered, is_refused, next_rung
 from nodes.part import given_up, is_a_person_s, of_the_part
 from nodes.planner import keeping
 from nodes.questions import ask_about_plan
@@ -23,7 +23,7 @@ from nodes.state import AgentState, Drafted, Planning
 from plans.decisions import ABOUT_PLAN
 from plans.faults import Fault, errors_among
 from plans.lint import ToolView, build_plan
-from plans.plan import SCHEMA_VERSION, Plan, PlanDraft
+from plans.plan import MODEL_SOURCES, SCHEMA_VERSION, Plan, PlanDraft
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -137,7 +137,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         draft,
         session.engine.registry,
         plan_id=before.plan_id if before else uuid4().hex[:12],
-        revision=before.revision + 1 if before else 1,
+        revision=session.fold.next_revision,
         source=drafted.source,
         template=before.template if is_part and before else drafted.template,
     )

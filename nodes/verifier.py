@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nodes.catalog import texts_cut
 from nodes.judge import accepted
 from nodes.models import Asks
 from nodes.prompts import Rendered, bounded, load, quoted
@@ -85,13 +86,5 @@ def _result(looked: Looked) -> JSON:
 
 def _step(step: StepDraft) -> dict[str, JSON]:
     """A step as its author wrote it, without what is empty, and long texts cut."""
-    written = {name: _cut(value) for name in _SHOWN if (value := getattr(step, name))}
+    written = {name: texts_cut(value, MAX_TEXT) for name in _SHOWN if (value := getattr(step, name))}
     return {"id": step.id, **written}
-
-
-def _cut(value: JSON) -> JSON:
-    if isinstance(value, str):
-        return value if len(value) <= MAX_TEXT else value[:MAX_TEXT] + "…"
-    if isinstance(value, Mapping):
-        return {key: _cut(item) for key, item in value.items()}
-    return [_cut(item) for item in value] if isinstance(value, list | tuple) else value

@@ -22,11 +22,12 @@ from nodes.step_run import Check
 from nodes.stopping import stopped_by
 from nodes.tools_now import tell_once
 from nodes.verifier import Looked, still_holds
-from nodes.verify_when import MODEL_WRITTEN, by_condition, checked_after, is_unchecked, names_in, unjudged
+from nodes.verify_when import by_condition, checked_after, is_unchecked, unjudged
 from plans.caps import replan_hit
+from plans.expressions import names_in
 from plans.failure import Failure
 from plans.moves import SETTLED
-from plans.plan import Plan, Step
+from plans.plan import MODEL_SOURCES, Plan, Step
 from plans.values import JSON, sha256_of
 from tools.tool import Tool
 
@@ -118,7 +119,7 @@ def _to_look_at(session: Session, step: Step, tool: Tool | None) -> tuple[str, .
     engine = session.engine
     if tool is None or tool.effect == "read" or not engine.options.checks:
         return ()
-    if engine.verifier is None and session.fold.authors.get(step.id) not in MODEL_WRITTEN:
+    if engine.verifier is None and session.fold.authors.get(step.id) not in MODEL_SOURCES:
         return ()
     of = unjudged(step, session.fold, session.plan, engine.registry)
     if of and engine.checking is None:
@@ -135,7 +136,7 @@ async def _by_model(session: Session, step: Step, check: Check) -> Check:
     session.emit(Event(kind="progress", step_id=step.id, tool=step.tool or step.action, message="checking the plan"))
     run, since = session.fold.run(step.id), session.fold.since.get(step.id, 0)
     key = f"verify:{check.when}:{step.id}:{run.attempt}:{since}:{sha256_of(list(check.of))[:12]}"
-    goal = "\n".join((session.head.goal, *session.fold.instructions.values()))
+    goal = session.full_goal
     beginning = step if check.when == "before" else None
     remaining = [each for each in session.plan.steps if session.fold.status(each.id) not in SETTLED]
     try:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from nodes.step_run import Check
-from plans.expressions import InvalidExpression, holds, names_read
+from plans.expressions import InvalidExpression, holds, names_in
 from plans.money import money_judgements
 from plans.plan import Plan, Step, StepDraft, highest_risk
 from plans.values import JSON
@@ -20,13 +20,9 @@ if TYPE_CHECKING:
     from plans.lint import ToolView
     from tools.tool import Tool
 
-MODEL_WRITTEN = frozenset({"model", "global_replan", "local_replan"})
-"""Who has written a step that is checked before it has its effect: a model, which could not see the results."""
-
 
 def checked_after(plan: Plan, tools: Mapping[str, ToolView]) -> frozenset[str]:
     """The steps after which the plan is asked whether it still holds."""
-
     marked = {step.id for step in plan.steps if step.verify_after}
     return frozenset(marked | money_judgements(plan.steps, lambda step: _has_effect(step, tools)))
 
@@ -99,14 +95,6 @@ def doubt(step: Step, tool: Tool | None, fold: RunFold, plan: Plan) -> str | Non
             return None
     why = next(reason for name, reason in fold.unsure.items() if name in line)
     return f"whether the plan still holds could not be found out: {why}"
-
-
-def names_in(condition: str | None) -> frozenset[str]:
-    """The names that a condition reads; none where there is none, or where it is no expression."""
-    try:
-        return names_read(condition) if condition else frozenset()
-    except InvalidExpression:
-        return frozenset()
 
 
 def _true(condition: str, named: Mapping[str, JSON]) -> bool:

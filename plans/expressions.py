@@ -125,6 +125,14 @@ def names_read(text: str) -> frozenset[str]:
     return compiled(text).names
 
 
+def names_in(condition: str | None) -> frozenset[str]:
+    """The same of a condition that a step may have: none where there is none, or where it is no expression."""
+    try:
+        return names_read(condition) if condition else frozenset()
+    except InvalidExpression:
+        return frozenset()
+
+
 def _at_root(node: Tree) -> Iterator[str]:
     kind = node["type"]
     if kind == "field":

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from plans.expressions import InvalidExpression, names_read
+from plans.expressions import names_in
 from plans.references import Reference, references_in
 from plans.values import JSON
 
@@ -24,6 +24,9 @@ Risk = Literal["low", "medium", "high"]
 Effect = Literal["read", "transactional", "idempotent", "irreversible"]
 OnDependencyFailure = Literal["abort", "skip", "degrade"]
 Source = Literal["template", "model", "local_replan", "global_replan", "human", "file", "degraded"]
+
+MODEL_SOURCES: frozenset[Source] = frozenset({"model", "global_replan", "local_replan"})
+"""The sources of what a model has written: it may decide less than a person or a template, and has tries left."""
 
 RISKS: tuple[Risk, ...] = ("low", "medium", "high")
 
@@ -134,16 +137,8 @@ def referenced_steps(step: StepDraft) -> tuple[str, ...]:
 def implied_steps(step: StepDraft, references: Iterable[Reference]) -> tuple[str, ...]:
     """The same, of a step whose references are known already."""
     names = [reference.name for reference in references]
-    conditions = [condition for condition in (step.when, step.requires) if condition is not None]
-    names += [name for condition in conditions for name in sorted(_names_read(condition))]
+    names += [name for condition in (step.when, step.requires) for name in sorted(names_in(condition))]
     return tuple(dict.fromkeys(name for name in names if name not in RESERVED_NAMES))
-
-
-def _names_read(condition: str) -> frozenset[str]:
-    try:
-        return names_read(condition)
-    except InvalidExpression:
-        return frozenset()
 
 
 def highest_risk(*risks: Risk | None) -> Risk:
