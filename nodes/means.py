@@ -47,8 +47,9 @@ def standing_of(session: Session, unit: str, failure: Failure, *, unplannable: b
 
 
 def may_plan_anew(session: Session) -> bool:
-    """Whether the rest of the plan may be written anew once more."""
-    limits, fold = session.head.limits, session.fold
+    """Whether the rest of the plan may be written anew once more; under the limits that a caller goes on with, which
+    stand in no row yet when a run is opened."""
+    limits, fold = session.engine.limits.get(session.head_run_id, session.head.limits), session.fold
     left = fold.global_replans < limits.max_global_replans and replan_hit(limits, fold.usage) is None
     return session.engine.planner is not None and left
 

@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 from plans.faults import Fault
 from plans.lint_scope import Placed, Scope, fault
-from plans.subgoals import RESULT, around, is_planned, parents_in
+from plans.subgoals import LONGEST_ID, RESULT, around, is_planned, parents_in
 from plans.wording import listed
+
+SHORTEST_REST = "_2__s12"
+"""What comes behind a sub-goal's id in those of its steps, at the least for a plan of some steps made anew."""
 
 
 def subgoal_faults(scope: Scope) -> Iterator[Fault]:
@@ -23,6 +26,7 @@ def subgoal_faults(scope: Scope) -> Iterator[Fault]:
         if not is_planned(step):
             outer = list(around(step.id, parents))
             yield from _too_deep(scope, at, len(outer) + 1)
+            yield from _too_long(at)
             wanted = {_said(scope.draft.goal): "the goal itself"}
             wanted |= {
                 _said(each.instruction or ""): f"that of step {each.id}, which it is a part of" for each in outer
@@ -50,6 +54,14 @@ def _too_deep(scope: Scope, at: Placed, depth: int) -> Iterator[Fault]:
         nested = f"nested {depth} deep" if depth > 1 else "a sub-goal"
         message = f"the step is {nested}; the limit max_subgoal_depth is {most}"
         yield fault("LIMIT_INFEASIBLE", message, at, ("action",), fix="write its steps into this plan")
+
+
+def _too_long(at: Placed) -> Iterator[Fault]:
+    """The ids of its steps will begin with its own, and could not be as short as they had to be."""
+    most = LONGEST_ID - len(SHORTEST_REST)
+    if len(at[1].id) > most:
+        message = f"a step with action 'plan' has an id of {len(at[1].id)} characters; those of its steps begin with it"
+        yield fault("SCHEMA_INVALID", message, at, ("id",), fix=f"use an id of at most {most} characters")
 
 
 def _said(text: str) -> str:

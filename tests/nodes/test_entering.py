@@ -248,22 +248,23 @@ async def test_a_limited_end_that_was_not_told_is_still_limited_and_goes_on_when
     assert (raised.status, sorted(desk.calls)) == ("done", ["look a", "look b"])
 
 
+@pytest.mark.parametrize("raised", [None, {"max_replans": 1}], ids=["as it was", "under a higher limit"])
 async def test_a_changed_input_has_the_rest_planned_anew_where_a_model_can(
-    database_url: str, tmp_path: Path, endpoint: ScriptedModel
+    database_url: str, tmp_path: Path, endpoint: ScriptedModel, raised: dict[str, int] | None
 ) -> None:
     """While the run waits its input file changes: nothing of the old plan is sent; the planner is told what happened,
-    what is finished is kept, and the same change is not told twice."""
+    what is finished is kept, and the same change is not told twice. A limit that whoever goes on has raised counts."""
     desk = Desk()
     orders = tmp_path / "orders.csv"
     orders.write_text("one")
     endpoint.answers(json.dumps(plan(step("n", "look", args={"what": "again"}), NEW_LETTER)))
     first = step("f", "look", args={"what": "first"})
     async with running(database_url, tmp_path, [desk.kit], model=endpoint) as agent:
-        paused = await agent.run(
-            plan=plan(first, {**GUARDED, "depends_on": ["f"]}), inputs={"orders": orders}, thread_id="t"
-        )
+        given = plan(first, {**GUARDED, "depends_on": ["f"]})
+        limits = {"max_replans": 0} if raised else None
+        paused = await agent.run(plan=given, inputs={"orders": orders}, thread_id="t", limits=limits)
         orders.write_text("two")
-        again = await agent.resume("t", decisions={paused.approvals[0].approval_id: Approve()})
+        again = await agent.resume("t", decisions={paused.approvals[0].approval_id: Approve()}, limits=raised)
         assert again.status == "paused", again.answer
         assert again.usage.global_replans == 1
         done = await agent.resume("t", decisions={again.approvals[0].approval_id: Approve()})

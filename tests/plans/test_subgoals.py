@@ -217,3 +217,10 @@ def test_a_renamed_step_reads_the_renamed_steps_and_nothing_else(text: str, cond
     back = renamed_step(new, {new: old for old, new in names.items()})
     assert (back.id, back.args) == (step.id, step.args)
     assert (back.when or "").replace('"', "") == condition.replace('"', "")
+
+
+def test_a_sub_goal_s_id_leaves_room_for_those_of_its_steps() -> None:
+    """Else its plan could have no step, whatever its author calls it; once it is planned there is nothing to say."""
+    longest = "x" * 57
+    assert faults_of(drafted(part(longest, "Find out"))) == []
+    assert faults_of(drafted(part(f"{longest}x", "Find out"))) == [("SCHEMA_INVALID", f"{longest}x", "id")]
