@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +13,7 @@ from pydantic import BaseModel
 
 from checkpoints.serializer import StateSerializer
 from nodes.fold import RunFold, fold
+from nodes.fold_rows import APPLY
 from nodes.fold_verdicts import promises
 from nodes.requests import run_record
 from nodes.state import Drafted, Planning, RunHead
@@ -35,6 +38,22 @@ def test_every_version_has_its_upgrade() -> None:
     """No version that was ever written is left without a way to today's."""
     assert sorted(JOURNAL_UPGRADES) == list(range(1, JOURNAL_VERSION))
     assert sorted(UPGRADES) == list(range(1, SCHEMA_VERSION))
+
+
+def test_every_kind_of_row_is_described_with_who_writes_it() -> None:
+    """docs/journal.md has a line for each kind that is folded and for no other, and each file it names writes that
+    kind; those that version 1 does not have are named where the version is explained."""
+    root = Path(__file__).resolve().parents[2]
+    lines = re.findall(
+        r"^\| `(\w+)` \| .* \| (.*) \| (\d) \|$", (root / "docs/journal.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert [kind for kind, _, _ in lines] == list(APPLY)
+    writers = [(kind, name) for kind, names, _ in lines for name in re.findall(r"`([\w/]+\.py)`", names)]
+    assert [each for each in writers if f'"{each[0]}"' not in (root / each[1]).read_text(encoding="utf-8")] == []
+    explained = (
+        (root / "nodes/versions.py").read_text(encoding="utf-8").split("New kinds of\nrows: ")[1].split(" All\n")[0]
+    )
+    assert re.findall(r"\w+", explained.replace(" and ", ", ")) == [kind for kind, _, since in lines if since == "2"]
 
 
 def test_a_row_goes_through_each_step_from_its_own_version() -> None:
