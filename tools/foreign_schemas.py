@@ -7,9 +7,11 @@ among the drafts from 4 on, and what it says else means the newest. References l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -91,6 +93,7 @@ def _bounded(name: str) -> Any:
         "patternProperties": _pattern_properties,
         "additionalProperties": _additional_properties,
         "uniqueItems": _unique_items,
+        "multipleOf": _multiple_of,
     }
     counted = {keyword: _counted(ours[keyword]) for keyword in _APPLYING if keyword in ours}
     extend: Callable[..., Any] = validators.extend  # without types of its own
@@ -135,6 +138,21 @@ def _pattern(_: Any, pattern: Any, value: Any, __: Any) -> Iterator[Any]:
 
     if isinstance(value, str) and _matches(pattern, value) is False:
         yield ValidationError(f"it does not match {pattern!r}")
+
+
+def _multiple_of(_: Any, step: Any, value: Any, __: Any) -> Iterator[Any]:
+    from jsonschema import ValidationError
+
+    number, exact = _as_written(value), _as_written(step)
+    if number is not None and exact and number % exact:
+        yield ValidationError("it is no such multiple")
+
+
+def _as_written(number: JSON) -> Fraction | None:
+    """A number by its digits: divided as binary numbers, 19.99 is no multiple of 0.01."""
+    if isinstance(number, float):
+        return Fraction(repr(number)) if math.isfinite(number) else None
+    return Fraction(number) if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def _pattern_properties(judge: Any, patterns: Any, value: Any, __: Any) -> Iterator[Any]:

@@ -152,3 +152,25 @@ def test_properties_by_pattern_are_judged() -> None:
     assert len(list(errors(validator(schema), {"x1": "a", "y": 1}))) == 2
     closed = {"patternProperties": {"^x": {}}, "additionalProperties": False}
     assert len(list(errors(validator(closed), {"x1": 1, "y": "a"}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "value", "right"),
+    [
+        (0.01, 19.99, True),
+        (0.1, 0.3, True),
+        (0.01, 1.1, True),
+        (0.01, 19.995, False),
+        (0.1, 0.35, False),
+        (2, 3.0, False),
+        (2, 4.0, True),
+        (3, 10**400, False),
+        (1e-300, 1e308, True),
+        (5, True, True),
+        (5, "7", True),
+        (0.5, float("inf"), True),
+    ],
+)
+def test_multiples_are_told_by_the_digits_that_were_written(step: float, value: Any, right: bool) -> None:
+    """Amounts of money are multiples of a cent, whatever binary numbers make of them; what is no number is none."""
+    assert (not list(errors(validator({"multipleOf": step}), value))) is right
