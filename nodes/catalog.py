@@ -1,4 +1,4 @@
-"""What a planning prompt shows of the world: tools by contract, results by shape, never what a result says."""
+"""What a planning prompt shows of the world: tools by what they take and give, results by shape, never by content."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class RunFold:
     run's template says of when nothing mends it, `simplified` that the first was turned to; `late`, by step run,
     what came back after it had been given up; `had` names steps of a fork that its parent has run, and whose effect
     would be another one now; `drafts` what became of every draft of a plan, by its name, in their order
-    (`nodes/drafts.py`); `authors`, by step, the source of the revision that has made it what it is; `looked_at` the
+    (`nodes/drafts.py`); `authors`, by step, the source of the revision that has made it what it is; `checked` the
     steps about whose results the plan was asked whether it still holds, `unsure`, by step, why a model could not
     say so, `premises_broken` how often it did not hold after a step; `contract` is the version of the plan contract
     that the run is on, `form` how its plan was stored, `versions` those that are known here; `version` that of the
@@ -57,7 +57,7 @@ class RunFold:
     steps: dict[str, StepRun] = field(default_factory=dict)
     expansions: dict[str, list[str]] = field(default_factory=dict)
     authors: dict[str, Source] = field(default_factory=dict)
-    looked_at: set[str] = field(default_factory=set)
+    checked: set[str] = field(default_factory=set)
     unsure: dict[str, str] = field(default_factory=dict)
     premises_broken: int = 0
     queue: list[Verdict] = field(default_factory=list)

@@ -78,7 +78,7 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
 
 
 def _forget_checks(self: RunFold, changed: set[str]) -> None:
-    self.looked_at -= changed
+    self.checked -= changed
     for step_id in changed:
         self.unsure.pop(step_id, None)
 
@@ -156,7 +156,7 @@ def _check(self: RunFold, step_id: str, _: int, body: Body) -> None:
     """The plan was asked whether it still holds. That it does not is a verdict about the run as a whole, in one row
     with it; before an effect it is a refusal of its own."""
     check = self.run(step_id).check = Check.of_row(body)
-    self.looked_at.update(check.of)
+    self.checked.update(check.of)
     if check.holds is None and check.by == "model":
         self.unsure[step_id] = check.reason
     if body.get("verdict"):

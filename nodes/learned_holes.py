@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nodes.template_words import literals_of
+from nodes.template_words import ALONE, literals_of
 from plans.references import as_text
 from plans.values import JSON, canonical
 
-ALONE = r"(?<![A-Za-z0-9_]){}(?![A-Za-z0-9_])"
 SchemaOf = Callable[[str, str], Mapping[str, Any]]
 """By tool and argument: the argument's JSON schema."""
 _KEPT = frozenset({"type", "pattern", "minimum", "maximum", "minLength", "maxLength"})

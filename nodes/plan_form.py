@@ -71,7 +71,7 @@ class PlanForm:
 
 class RepairForm(PlanForm):
     """What a repair may be answered with: a plan of the one step, without what the failed step decides for it. A tool
-    that is only `named` takes no arguments here: who wants it asks for its contract so."""
+    that is only `named` takes no arguments here: who wants it asks for its outline so."""
 
     def __init__(self, step_id: str, shown: Iterable[Offered], named: Iterable[str] = ()) -> None:
         self._step_id, self._named = step_id, sorted(named)

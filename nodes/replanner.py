@@ -61,8 +61,8 @@ class Broken:
 
 
 async def redraw_step(model: Asks, broken: Broken, catalog: Iterable[Tool], *, closer: Asks | None = None) -> Repair:
-    """Ask for a step in the place of the one that failed. An answer that names a tool whose contract was not shown is
-    asked for once more, of `closer`, with that contract.
+    """Ask for a step in the place of the one that failed. An answer that names a tool whose outline was not shown is
+    asked for once more, of `closer`, with that outline.
 
     Raises ModelFailed where there was no answer; an answer that is no single step comes back as faults.
     """
@@ -105,7 +105,7 @@ def repair_prompt(broken: Broken, tools: Shortlist) -> Rendered:
         "failure": quoted(failure_shown(broken.failure)),
         "available": quoted(results_in_reach(plan, failed, broken.inputs, broken.finished)),
         "needed": quoted(needed(plan, failed.id)),
-        "tools": quoted(tools.contracts()),
+        "tools": quoted(tools.outlines()),
     }
     if tools.named:
         sections.append("others")

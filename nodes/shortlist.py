@@ -1,4 +1,4 @@
-"""Which tools may stand in for a failed step: a few with their contract, the others by one line each.
+"""Which tools may stand in for a failed step: a few with their outline, the others by one line each.
 
 The rule, the same for the same plan and tools:
 
@@ -7,8 +7,8 @@ The rule, the same for the same plan and tools:
 - First comes the step's own tool (its arguments may be what was wrong), then its declared alternatives, tools that
   declare it as theirs, tools whose declared result has every field that is read of the failed step, tools of its
   toolkit, the others. Among equals those whose names share words with it come first, then the alphabet.
-- As many as fit are shown with their contract, at most MOST_SHOWN, and the first always. Of the others a line each,
-  then names; what does not fit is counted. Who names one that has only a line is asked again, with its contract.
+- As many as fit are shown with their outline, at most MOST_SHOWN, and the first always. Of the others a line each,
+  then names; what does not fit is counted. Who names one that has only a line is asked again, with its outline.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from tools.tool import Tool
 
 MOST_SHOWN = 4
 SHOWN_TOKENS = 500
-"""What the contracts may come to, together; about four of usual size."""
+"""What the outlines may come to, together; about four of usual size."""
 LINES_TOKENS = 160
 """What the lines and names of the others may come to."""
 MAX_SENTENCE = 160
 MAX_LINE = 70
 MAX_ARGUMENTS = 1_200
 MAX_RESULT = 500
-"""Characters of a description, of a line's words, and of the types in a contract."""
+"""Characters of a description, of a line's words, and of the types in a outline."""
 
 
 @dataclass(frozen=True)
 class Shortlist:
-    """Tools in the order of the rule. `shown` have their contract in the prompt, `named` do not."""
+    """Tools in the order of the rule. `shown` have their outline in the prompt, `named` do not."""
 
     shown: tuple[Tool, ...]
     named: tuple[Tool, ...] = ()
@@ -49,9 +49,9 @@ class Shortlist:
         """All that may be used."""
         return frozenset(tool.name for tool in (*self.shown, *self.named))
 
-    def contracts(self) -> list[JSON]:
+    def outlines(self) -> list[JSON]:
         """The tools that are shown, as a prompt has them."""
-        return [contract(tool) for tool in self.shown]
+        return [outline(tool) for tool in self.shown]
 
     @cached_property
     def lines(self) -> list[JSON]:
@@ -67,7 +67,7 @@ class Shortlist:
         return told
 
     def closer(self, name: str | None) -> Shortlist | None:
-        """The list that shows the contract of a tool which had only its name; None if it was shown, or is none."""
+        """The list that shows the outline of a tool which had only its name; None if it was shown, or is none."""
         found = tuple(tool for tool in self.named if tool.name == name)
         return Shortlist(found) if found else None
 
@@ -81,14 +81,14 @@ def shortlist(failed: StepDraft, own: Tool | None, fields: Collection[str], cata
     shown = list[Tool]()
     left = SHOWN_TOKENS
     for tool in ranked[:MOST_SHOWN]:
-        left -= estimated(quoted(contract(tool)))
+        left -= estimated(quoted(outline(tool)))
         if shown and left < 0:
             break
         shown.append(tool)
     return Shortlist(tuple(shown), tuple(ranked[len(shown) :]))
 
 
-def contract(tool: Tool) -> dict[str, JSON]:
+def outline(tool: Tool) -> dict[str, JSON]:
     """A tool in few words: what it does, what it takes, and what it gives."""
     told: dict[str, JSON] = {
         "name": tool.name,

@@ -13,11 +13,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from nodes.clean_runs import objections
-from nodes.learned_holes import ALONE, Hole, holes, stands_in
+from nodes.learned_holes import Hole, holes, stands_in
 from nodes.template_files import NAME, faults_of, read_template
 from nodes.template_plans import Template, match
 from nodes.template_text import MAX_GOAL, comparable, language_of
-from nodes.template_words import plain_words
+from nodes.template_words import ALONE, plain_words
 from nodes.templates import example_faults, example_input
 from plans.errors import InvalidInput
 from plans.plan import Plan, PlanDraft

@@ -16,11 +16,9 @@ from nodes.schemas import problems
 from nodes.template_files import Parameter, TemplateFile
 from nodes.template_parameters import from_words
 from nodes.template_text import Language, comparable
-from nodes.template_words import literals_of, names_of, stem
+from nodes.template_words import ALONE, literals_of, names_of, stem
 from plans.references import as_text
 from plans.values import JSON
-
-_ALONE = r"(?<![A-Za-z0-9_]){}(?![A-Za-z0-9_])"
 
 
 def candidates(written: TemplateFile, goal: str, language: Language) -> dict[str, list[JSON]]:
@@ -32,7 +30,7 @@ def candidates(written: TemplateFile, goal: str, language: Language) -> dict[str
             values = [
                 from_words(parameter, words[0])
                 for pattern in dict.fromkeys(_group_patterns(written, name, language))
-                for words in re.finditer(_ALONE.format(f"(?:{pattern})"), text, re.IGNORECASE)
+                for words in re.finditer(ALONE.format(f"(?:{pattern})"), text, re.IGNORECASE)
             ]
             fitting = [value for value in values if not problems(value, parameter.json_schema)]
             found[name] = [value for place, value in enumerate(fitting) if value not in fitting[:place]]
@@ -62,7 +60,7 @@ def is_given(parameter: Parameter, value: JSON, goal: str, inputs: Mapping[str, 
     if any(word == value and re.search(pattern, text, re.IGNORECASE) for pattern, word in parameter.words.items()):
         return True
     said = comparable(as_text(value), "en")
-    return bool(said) and re.search(_ALONE.format(re.escape(said)), text, re.IGNORECASE) is not None
+    return bool(said) and re.search(ALONE.format(re.escape(said)), text, re.IGNORECASE) is not None
 
 
 def _group_patterns(written: TemplateFile, name: str, language: Language) -> Iterator[str]:

@@ -14,6 +14,9 @@ from nodes.template_text import Language, comparable, language_of
 SHORTEST = 3
 """A stem has at least so many letters."""
 
+ALONE = r"(?<![A-Za-z0-9_]){}(?![A-Za-z0-9_])"
+"""A pattern, put into this, finds a word of its own and no part of one."""
+
 LITERAL = re.compile(
     r"[\w./\\-]+\.[A-Za-z]{2,5}(?![A-Za-z])|[\w.+-]+@[\w.-]+|\"[^\"]*\"|“[^”]*”|「[^」]*」|[A-Za-z]*-?[0-9][A-Za-z0-9.,:-]*",
     re.ASCII,

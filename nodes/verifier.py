@@ -36,7 +36,7 @@ _SHOWN = ("title", "tool", "args", "instruction", "for_each", "when", "requires"
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Checked:
     """A result that the question is about: its step, its value, the JSON schema it follows if it has one, and what it
     was made by or from where that is not what was asked for."""
 
@@ -49,7 +49,7 @@ class Looked:
 async def still_holds(
     model: Asks,
     goal: str,
-    looked: Sequence[Looked],
+    checked: Sequence[Checked],
     remaining: Iterable[StepDraft],
     *,
     beginning: StepDraft | None = None,
@@ -58,17 +58,17 @@ async def still_holds(
 
     Raises ModelFailed where there was no answer, and AnswerUnusable for one that is not of the form.
     """
-    prompt = verifier_prompt(goal, looked, remaining, beginning=beginning)
+    prompt = verifier_prompt(goal, checked, remaining, beginning=beginning)
     answer = accepted(await model.ask(prompt, schema=FORM, max_tokens=MAX_TOKENS), FORM)
     reason = printable(" ".join(answer["reason"].split()), MAX_REASON)
     return answer["holds"], reason or "the model gives no reason"
 
 
 def verifier_prompt(
-    goal: str, looked: Sequence[Looked], remaining: Iterable[StepDraft], *, beginning: StepDraft | None = None
+    goal: str, checked: Sequence[Checked], remaining: Iterable[StepDraft], *, beginning: StepDraft | None = None
 ) -> Rendered:
     """The prompt of the question: results by their typed summaries only, and everything quoted."""
-    results = {each.step.id: _result(each) for each in looked}
+    results = {each.step.id: _result(each) for each in checked}
     holes = {
         "goal": quoted(goal),
         "results": quoted(bounded(results, MAX_RESULTS)),
@@ -79,9 +79,9 @@ def verifier_prompt(
     return VERIFIER.render(["task", "next"], holes | {"next": quoted(_step(beginning))})
 
 
-def _result(looked: Looked) -> JSON:
-    shown: dict[str, Any] = {**_step(looked.step), "result": typed_summary(looked.value, looked.schema)}
-    return shown if looked.degraded is None else {**shown, "degraded": looked.degraded}
+def _result(checked: Checked) -> JSON:
+    shown: dict[str, Any] = {**_step(checked.step), "result": typed_summary(checked.value, checked.schema)}
+    return shown if checked.degraded is None else {**shown, "degraded": checked.degraded}
 
 
 def _step(step: StepDraft) -> dict[str, JSON]:

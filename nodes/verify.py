@@ -21,7 +21,7 @@ from nodes.state import Verdict
 from nodes.step_run import Check
 from nodes.stopping import stopped_by
 from nodes.tools_now import tell_once
-from nodes.verifier import Looked, still_holds
+from nodes.verifier import Checked, still_holds
 from nodes.verify_when import by_condition, checked_after, is_unchecked, unjudged
 from plans.caps import replan_hit
 from plans.expressions import names_in
@@ -39,7 +39,7 @@ NO_MODEL = "there is no model to ask; set SURESTEP_VERIFIER_MODEL or SURESTEP_MO
 
 @dataclass
 class Checks:
-    """Those of one session. `running` says of results that are looked at now when that is over."""
+    """Those of one session. `running` says of results that are checked now when that is over."""
 
     running: dict[str, asyncio.Event] = field(default_factory=dict)
     _due: tuple[Plan | None, frozenset[str]] = (None, frozenset())
@@ -53,7 +53,7 @@ class Checks:
 
 async def check_after(session: Session, step: Step) -> None:
     """Look at a finished step's result, and write down what came out. A premise that is gone is a verdict in the same
-    row: the rest is planned anew, or the run ends. Where a limit is in the way the run ends, and the look is still due.
+    row: the rest is planned anew, or the run ends. Where a limit is in the way it ends, and the check is still due.
     """
     attempt = session.fold.run(step.id).attempt
     try:
@@ -80,12 +80,12 @@ async def check_before(session: Session, step: Step, tool: Tool | None) -> tuple
     may have changed; and why the step may not begin."""
     waited = False
     try:
-        while of := _to_look_at(session, step, tool):
+        while of := _to_check(session, step, tool):
             waited = True
             if others := [session.checks.running[name] for name in of if name in session.checks.running]:
                 await others[0].wait()
             else:
-                await _look(session, step, of)
+                await _check(session, step, of)
     except LimitReached as limit:
         return waited, _failure(session, step, limit.code, str(limit))
     check = session.fold.run(step.id).check
@@ -94,7 +94,7 @@ async def check_before(session: Session, step: Step, tool: Tool | None) -> tuple
     return waited, _failure(session, step, "PREMISE_BROKEN", _broken(f"before step {step.id}", check))
 
 
-async def _look(session: Session, step: Step, of: tuple[str, ...]) -> None:
+async def _check(session: Session, step: Step, of: tuple[str, ...]) -> None:
     over = asyncio.Event()
     session.checks.running |= dict.fromkeys(of, over)
     try:
@@ -114,7 +114,7 @@ def _failure(session: Session, step: Step, code: str, message: str) -> Failure:
     return Failure(code=code, message=message, step_id=step.id, tool=tool, attempt=run.attempt + 1)
 
 
-def _to_look_at(session: Session, step: Step, tool: Tool | None) -> tuple[str, ...]:
+def _to_check(session: Session, step: Step, tool: Tool | None) -> tuple[str, ...]:
     """Results to look at before an effect: where a model has planned it, or where a verifier is named by itself."""
     engine = session.engine
     if tool is None or tool.effect == "read" or not engine.options.checks:
@@ -140,9 +140,9 @@ async def _by_model(session: Session, step: Step, check: Check) -> Check:
     beginning = step if check.when == "before" else None
     remaining = [each for each in session.plan.steps if session.fold.status(each.id) not in SETTLED]
     try:
-        looked = [await _looked(session, name) for name in check.of]
+        checked = [await _checked(session, name) for name in check.of]
         asked = JournaledModel(session, model, key)
-        holds, reason = await still_holds(asked, goal, looked, remaining, beginning=beginning)
+        holds, reason = await still_holds(asked, goal, checked, remaining, beginning=beginning)
     except LimitReached:
         raise
     except ModelFailed as failed:
@@ -150,11 +150,11 @@ async def _by_model(session: Session, step: Step, check: Check) -> Check:
     return replace(check, by="model", reason=reason, holds=holds)
 
 
-async def _looked(session: Session, name: str) -> Looked:
+async def _checked(session: Session, name: str) -> Checked:
     step = session.step(name)
     tool = session.engine.registry.get(session.fold.run(name).tool or step.tool or "")
     schema: JSON = step.output_schema if tool is None else tool.output_schema
-    return Looked(step, await session.value(name), schema, sentence(session.fold, name))
+    return Checked(step, await session.value(name), schema, sentence(session.fold, name))
 
 
 async def _known(session: Session, step: Step) -> dict[str, JSON]:
@@ -168,7 +168,7 @@ async def _known(session: Session, step: Step) -> dict[str, JSON]:
 
 
 async def _may_be_changed(session: Session, step: Step, check: Check) -> None:
-    """Raise LimitReached where a limit of the run, and nothing else, forbids to plan anew: under a higher one the look
+    """Raise LimitReached where a limit of the run, and nothing else, forbids to plan anew: under a higher one the check
     is still due, and its answer is known."""
     fold, limits = session.fold, session.head.limits
     hit = replan_hit(limits, fold.usage)

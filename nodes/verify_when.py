@@ -29,7 +29,7 @@ def checked_after(plan: Plan, tools: Mapping[str, ToolView]) -> frozenset[str]:
 
 def most_questions(plan: Plan, tools: Mapping[str, ToolView], *, before_effects: bool) -> int:
     """How many questions to a model a run of the plan may take at most, if nothing goes wrong: one after each step that
-    has no criterion of its own, and, where they are looked at too, one before each effect that rests on something."""
+    has no criterion of its own, and, where they are checked too, one before each effect that rests on something."""
     after = checked_after(plan, tools)
     asked = sum(step.id in after and step.success_when is None for step in plan.steps)
     effects = sum(bool(step.depends_on) and _has_effect(step, tools) for step in plan.steps)
@@ -42,7 +42,7 @@ def _has_effect(step: StepDraft, tools: Mapping[str, ToolView]) -> bool:
 
 
 def is_unchecked(fold: RunFold, step_id: str) -> bool:
-    """Whether a step has given its result and nobody has looked at it since."""
+    """Whether a step has given its result and nobody has checked it since."""
     run = fold.steps.get(step_id)
     return run is not None and run.status == "done" and (run.check is None or run.check.when == "before")
 
@@ -66,7 +66,7 @@ def unjudged(step: Step, fold: RunFold, plan: Plan, tools: Mapping[str, ToolView
     """The results that a step rests on which neither a check nor a condition has judged, the nearest first. Of effects
     there is nothing to judge, and what a sub-goal came to is in its steps."""
     known = {each.id: each for each in plan.steps}
-    judged = names_in(step.requires) | fold.looked_at
+    judged = names_in(step.requires) | fold.checked
     waiting, found = list(step.depends_on), dict[str, bool]()
     for name in waiting:
         if name in found:

@@ -146,7 +146,7 @@ KEYED = {"type": "object", "properties": {"key": {"type": "string"}}, "required"
 
 
 def lookups(*, send: bool = False) -> list[Tool]:
-    """More lookups than have room with their contracts; the last by the alphabet is `zeta`."""
+    """More lookups than have room with their outlines; the last by the alphabet is `zeta`."""
     kit = Toolkit("many")
     for name in ("alpha", "beta", "gamma", "delta", "epsilon", "zeta"):
         kit.add(lambda key: key, name=name, description=f"Looks in {name}.", effect="read", args_schema=KEYED)
@@ -160,7 +160,7 @@ def answering(tool: str, **args: Any) -> str:
 
 
 async def test_a_tool_that_had_only_a_line_is_shown_when_it_is_wanted(model: Model, endpoint: ScriptedModel) -> None:
-    """Its name with no arguments asks for its contract; the second answer is the replacement, and both are paid for."""
+    """Its name with no arguments asks for its outline; the second answer is the replacement, and both are paid for."""
     endpoint.answers(answering("zeta"), answering("zeta", key="${s1.id}"))
     found = await redraw_step(model, Broken(PLAN, FAILURE, {}), lookups())
     assert found.step is not None

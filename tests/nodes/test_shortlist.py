@@ -51,7 +51,7 @@ def test_who_gives_what_is_read_comes_before_the_rest_of_the_toolkit() -> None:
 
 
 def test_a_read_is_replaced_by_reads_alone() -> None:
-    """No tool with an effect is named for a lookup, with its contract or without."""
+    """No tool with an effect is named for a lookup, with its outline or without."""
     assert all(TOOLS[name].effect == "read" for name in listed("get_order").names)
     assert listed("get_order").names == {name for name, tool in TOOLS.items() if tool.effect == "read"}
 
@@ -79,7 +79,7 @@ def test_the_order_of_the_tools_makes_no_difference() -> None:
 
 
 def test_however_many_tools_there_are_the_list_stays_short() -> None:
-    """A few contracts, then lines, then names, then how many are not listed; any of them can still be asked for."""
+    """A few outlines, then lines, then names, then how many are not listed; any of them can still be asked for."""
     many = many_tools(300)
     found = shortlist(StepDraft(id="s1", tool="tool_7"), many["tool_7"], (), many.values())
     assert shown(found)[0] == "tool_7"
@@ -94,7 +94,7 @@ def test_however_many_tools_there_are_the_list_stays_short() -> None:
 def test_contracts_keep_within_their_budget(tool: str) -> None:
     """All that are shown together, unless one alone is longer."""
     found = listed(tool)
-    assert len(found.shown) == 1 or estimated(quoted(found.contracts())) <= SHOWN_TOKENS
+    assert len(found.shown) == 1 or estimated(quoted(found.outlines())) <= SHOWN_TOKENS
 
 
 def many_tools(count: int) -> dict[str, Tool]:

@@ -78,9 +78,9 @@ def test_a_step_that_becomes_another_is_looked_at_again() -> None:
     """What is known of its result, and what was in doubt, goes with it."""
     plan, other = a_plan(a_step("s1")), a_plan(a_step("s1", title="new"), revision=2)
     before = picture(plan, done("s1"), checked("s1", holds=None))
-    assert (before.looked_at, before.unsure) == ({"s1"}, {"s1": "because"})
+    assert (before.checked, before.unsure) == ({"s1"}, {"s1": "because"})
     before.apply(*planned(other, purpose="local"))
-    assert (before.looked_at, before.unsure, before.run("s1").check) == (set(), {}, None)
+    assert (before.checked, before.unsure, before.run("s1").check) == (set(), {}, None)
 
 
 def test_a_fork_takes_over_what_came_out() -> None:
