@@ -191,9 +191,10 @@ def guarded(
     """The plan with a person between a model's words and what cannot be undone: its new steps of that kind are of high
     risk, whatever model and tool say. Steps that have begun, and those that the revision before has as they are, stay
     so. Where results have had a say in the plan (`widens`), so are steps that change the world by any tool that the
-    revision before does not call."""
+    revision before does not call, or only in steps that ask: what a person has not said yes to, or to other arguments,
+    licenses nothing."""
     known = {step.id: step for step in before.steps} if before else {}
-    called = {step.tool for step in known.values()}
+    called = {step.tool for step in known.values() if step.risk != "high"}
     for_good = {
         name
         for name, tool in tools.items()

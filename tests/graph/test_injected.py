@@ -88,6 +88,20 @@ async def test_a_failure_s_words_can_make_a_plan_and_a_person_is_asked_before_it
     assert [(asked.tool, asked.risk) for asked in result.approvals] == [(wanted["tool"], "high")]
 
 
+async def test_a_tool_that_a_replan_has_asked_for_is_not_licensed_by_that(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """While a person is asked about it the plan fails again: the next one, which calls the same tool on something
+    else, asks too."""
+    post = Post()
+    again = [step(f"d{number}", "double", args={"number": number}, success_when="`false`") for number in (1, 2)]
+    first = plan(step("b1", "book", args={"account": "eve"}), again[1])
+    endpoint.answers(json.dumps(first), json.dumps(plan(step("b2", "book", args={"account": "mallory"}))))
+    agent = await agent_on([post.kit], model=endpoint, verifier_model="off")
+    result = await agent.run(plan=plan(again[0]))
+    assert ([each.step_id for each in result.approvals], post.calls["book"]) == (["b2"], 0)
+
+
 async def test_a_person_s_instruction_is_no_stranger_s(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
     """What the person who instructs a run wants done by a tool the plan did not use needs no second word of theirs."""
     post = Post()
