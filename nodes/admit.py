@@ -12,7 +12,7 @@ from nodes.stopping import circle_hit, start_hit
 from plans.caps import Hit
 from plans.expressions import InvalidExpression, holds, names_read
 from plans.failure import Failure
-from plans.plan import Effect, Risk, Step, highest_risk
+from plans.plan import Risk, Step, highest_risk
 from plans.references import UnresolvedReference, resolve
 from plans.values import JSON, sha256_of
 from tools.tool import Tool
@@ -244,7 +244,7 @@ def _allowed(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> 
     call = call_name(name, shown)
     if call in fold.rejected:
         raise _Refused("REJECTED", f"a person has rejected this call of {name}")
-    effect = effect_name(tool, args) if tool is not None and changes_the_world(tool.effect) else None
+    effect = effect_name(tool, args) if tool is not None and tool.effect != "read" else None
     risk = highest_risk(step.risk, tool.risk if tool else None)
     reason = _why_ask(step, facts, _before(step, effect, fold, facts), risk)
     if reason is not None and f"{facts.unit}|{call}" not in fold.decisions:
@@ -275,8 +275,3 @@ def _why_ask(step: Step, facts: Facts, before: str | None, risk: Risk) -> str | 
     if risk == "high":
         return f"{facts.tool.name if facts.tool else step.action} is of high risk"
     return None
-
-
-def changes_the_world(effect: Effect) -> bool:
-    """Whether a tool of this effect must not be called again without thought."""
-    return effect != "read"

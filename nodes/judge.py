@@ -62,7 +62,6 @@ async def judge(
     goal: str,
     missing: Sequence[str] = (),
     degraded: Mapping[str, str] = NOTHING,
-    max_tokens: int = MAX_TOKENS,
 ) -> Judgement:
     """The step's value: what its `output_schema` describes, or text where it has none. `degraded` says of inputs, by
     name, why they are not what was asked for.
@@ -84,7 +83,7 @@ async def judge(
         prompt = JUDGE.render([*sections, "as_text"], holes)
     else:
         prompt = JUDGE.render([*sections, "as_json"], holes | {"schema": quoted(step.output_schema)})
-    answer = await model.ask(prompt, schema=step.output_schema, max_tokens=max_tokens)
+    answer = await model.ask(prompt, schema=step.output_schema, max_tokens=MAX_TOKENS)
     return Judgement(accepted(answer, step.output_schema), answer, prompt.sha256)
 
 

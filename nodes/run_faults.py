@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from nodes.admit import changes_the_world, effect_name
+from nodes.admit import effect_name
 from nodes.drafts import drafted_name
 from nodes.state import Drafted, Planning
 from nodes.step_run import base_id
@@ -219,7 +219,7 @@ def call_faults(
     asks a person; what a person has written asks when it is its turn."""
     limits, revision = limits_of(fold), fold.next_revision
     for args in calls:
-        if changes_the_world(tool.effect):
+        if tool.effect != "read":
             if before := fold.effects.get(effect_name(tool, args)):
                 return [
                     Fault(

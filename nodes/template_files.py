@@ -21,7 +21,6 @@ _UNSAFE_HOLE = re.compile(r"\$<<|>>\$?\{|>><<")
 _EXPRESSIONS = ("when", "requires", "success_when", "for_each")
 
 Text = str | dict[Language, str]
-ByLanguage = dict[Language, Any]
 
 
 class _Frozen(BaseModel):

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from graph.commands.glancing import glanced
 from graph.commands.printing import print_json, say, show, write_out
 from graph.commands.shared import load_settings, opened, surestep, waited
-from plans.errors import DatabaseUnavailable, InvalidInput, StorageUnavailable, VersionTooNew
+from plans.errors import InvalidInput
 from plans.wording import counted
 
 if TYPE_CHECKING:
+    from checkpoints.database import Database
     from graph.settings import Settings
     from graph.template_library import TemplateStanding
     from nodes.template_learning import Learned
@@ -76,20 +78,16 @@ def restore_template(name: str, *, as_json: bool) -> None:
 
 
 def _look(settings: Settings, templates: Sequence[Template]) -> tuple[Mapping[str, TemplateStanding], str | None]:
-    """How the templates stand on the database, by name, or why that is not known. Looking makes no database."""
+    """How the templates stand on the database, by name, or why that is not known."""
 
-    async def look() -> list[TemplateStanding]:
-        from checkpoints.glance import glance
+    async def look(database: Database) -> list[TemplateStanding]:
         from checkpoints.template_uses import TemplateUses
         from graph.template_library import standing_of
 
-        async with glance(settings.database_url, settings.folder) as database:
-            return await standing_of(templates, TemplateUses(database))
+        return await standing_of(templates, TemplateUses(database))
 
-    try:
-        return {each.name: each for each in waited(look)}, None
-    except (DatabaseUnavailable, StorageUnavailable, VersionTooNew) as error:
-        return {}, str(error)
+    found, why = glanced(settings, look)
+    return {each.name: each for each in found or ()}, why
 
 
 def _show(template: Mapping[str, Any], now: TemplateStanding | None) -> None:

@@ -27,7 +27,6 @@ FULL_WIDTH = dict(zip("０１２３４５６７８９．，－￥（）", "01234
 _TRANSLATION = str.maketrans(FULL_WIDTH)
 
 NEGATIVE = rf"^[^0-9]*(?:{_MINUS}|\()|{_MINUS}{_SPACE}*(?:{_CURRENCY})?{_SPACE}*$"
-LEADING_ZERO = r"^[+-]?0[0-9]"
 INTEGRAL = r"^[+-]?[0-9]+$"
 _SIMPLE: dict[DecimalMark, str] = {".": r"^-?[0-9]+(?:\.[0-9]+)?$", ",": r"^-?[0-9]+(?:,[0-9]+)?$"}
 """What most columns hold throughout: a quick way past the long pattern."""
