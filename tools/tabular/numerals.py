@@ -1,6 +1,6 @@
 """Numbers as people write them: currency, grouping, decimal comma, accounting negatives; read exactly, never guessed.
 
-`parse_number` reads one text, `number_expression` a whole column; both accept the same language and give the same
+`parse_number` reads one text, `numbers` a whole column; both accept the same language and give the same
 values (a property test holds them together). Accepted are an optional sign (in front, behind, or as parentheses), an
 optional currency before or after, digits with or without thousands groups, a decimal part, an exponent, a percent sign
 (12 % reads as 12).
