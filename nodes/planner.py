@@ -9,7 +9,7 @@ from typing import Any
 
 from nodes.answered import unusable
 from nodes.budget import Cut, Detail, fitted
-from nodes.catalog import described, failure_shown, inputs_shown, text_shown, texts_cut
+from nodes.catalog import described, failure_shown, inputs_shown, shortened, text_shown, texts_cut
 from nodes.model_errors import PromptTooLong
 from nodes.model_settings import PROMPT_TOKENS
 from nodes.models import Asks, ModelAnswer
@@ -38,9 +38,10 @@ class FinishedStep:
     summary: JSON
     degraded: str | None = None
 
-    def shown(self) -> JSON:
-        """The result as a prompt has it."""
-        return {"summary": self.summary, "degraded": self.degraded} if self.degraded else self.summary
+    def shown(self, longest: int | None = None) -> JSON:
+        """The result as a prompt has it, its summary of at most so many characters of JSON."""
+        summary = self.summary if longest is None else shortened(self.summary, longest)
+        return {"summary": summary, "degraded": self.degraded} if self.degraded else summary
 
 
 @dataclass(frozen=True, slots=True)

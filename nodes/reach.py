@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nodes.catalog import inputs_shown, shortened, summary
+from nodes.catalog import inputs_shown, summary
 from nodes.planner import FinishedStep
 from plans.expressions import names_in
 from plans.plan import Plan, Step, StepDraft
@@ -40,12 +40,12 @@ def results_in_reach(
     for name in _rests_on(plan, failed):
         if (done := results.get(name)) is None:
             continue
-        shape = shortened(done.summary, MAX_RESULT)
-        left -= len(json.dumps(shape, ensure_ascii=False))
+        shown_result = done.shown(MAX_RESULT)
+        left -= len(json.dumps(shown_result, ensure_ascii=False))
         if left < 0:
             told["more"] = "results of steps before these are not listed"
             break
-        told[name] = {"summary": shape, "degraded": done.degraded} if done.degraded else shape
+        told[name] = shown_result
     return told
 
 
