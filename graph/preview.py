@@ -23,7 +23,7 @@ from plans.errors import InvalidInput, ModelNotConfigured
 from plans.faults import Fault, errors_among
 from plans.lint import build_plan, lint
 from plans.plan import MODEL_SOURCES, Plan, PlanDraft, Source
-from plans.schedule import edges_of, remaining_path
+from plans.schedule import dependents_of, edges_of, remaining_path
 from tools.breaker import open_tools
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 async def check_plannable(engine: Engine, head: RunHead) -> None:
     """Refuse, before anything is stored, what could never run: faults of a given plan, a goal that nothing can plan, a
-    limit of cost that nobody could keep.
+    limit of cost that nobody could keep, a judgement without a model.
 
     Raises PlanRejected with all faults, InvalidInput, or ModelNotConfigured.
     """
@@ -49,6 +49,22 @@ async def check_plannable(engine: Engine, head: RunHead) -> None:
         draft = chosen.draft if chosen else None
     if draft is not None and (errors := errors_among(await _lint(engine, draft, head))):
         raise rejected(errors)
+    if draft is not None and engine.small is None:
+        _check_judgements(draft)
+
+
+def _check_judgements(draft: PlanDraft) -> None:
+    """A judgement that nothing can do without ends the run when it is reached, after all that was done before it."""
+    known = {step.id: step for step in draft.steps}
+    readers = dependents_of(edges_of(draft.steps))
+    for step in draft.steps:
+        reading = [known[each] for each in readers[step.id]]
+        spared = reading and all(each.on_dependency_failure != "abort" for each in reading)
+        if step.action == "llm" and step.when is None and not spared:
+            raise ModelNotConfigured(
+                f"the step {step.id} is a judgement (action: llm), and no model is configured; nothing was begun. Set "
+                "SURESTEP_SMALL_MODEL or SURESTEP_MODEL (and OPENAI_BASE_URL, OPENAI_API_KEY)"
+            )
 
 
 def _check_prices(engine: Engine, head: RunHead) -> None:

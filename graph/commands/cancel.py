@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from graph.commands.printing import print_json, say
-from graph.commands.shared import opened, waited
+from graph.commands.shared import ENDED, opened, waited
 
 if TYPE_CHECKING:
     from graph.result import RunResult
     from nodes.events import Event
-
-ENDED = frozenset({"done", "failed", "cancelled"})
 
 
 def cancel_thread(thread: str, *, as_json: bool) -> NoReturn:

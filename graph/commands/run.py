@@ -12,11 +12,11 @@ from graph.commands.failing import STOPPED, Stopped
 from graph.commands.live import watch
 from graph.commands.printing import print_json, say
 from graph.commands.reading import paths, read_text, values
-from graph.commands.shared import opened, surestep
+from graph.commands.shared import ENDED, opened, surestep
 from graph.commands.stopping import Stopping, waited
 from graph.commands.view import View
 from nodes.ids import new_id
-from plans.errors import ApprovalConflict, InvalidInput, UnknownThread
+from plans.errors import ApprovalConflict, InvalidInput, PlanRejected, UnknownThread
 
 if TYPE_CHECKING:
     from graph.gateway import Agent, ApproveMode
@@ -48,12 +48,16 @@ class RunOptions:
         return given | files
 
     def draft(self) -> PlanDraft | None:
-        """The plan of `--plan`, read. Raises PlanRejected with all faults."""
+        """The plan of `--plan`, read. Raises PlanRejected with all faults of its form."""
         if self.plan is None:
             return None
         from nodes.given import given_draft
 
-        return given_draft(read_text(str(self.plan), "the plan"))
+        try:
+            return given_draft(read_text(str(self.plan), "the plan"))
+        except PlanRejected as error:
+            more = f"whether its steps have others: {surestep('validate', str(self.plan))}"
+            raise PlanRejected(f"{error}\n{more}", error.faults) from None
 
     def one_source(self) -> None:
         """A goal and a plan, or a goal and a template, go together; nothing at all and two plans do not."""
@@ -79,6 +83,7 @@ class Drive:
         self.stopping = Stopping(tell=self._tell, advice=surestep("resume", self.thread, toolkits=self.toolkits))
         self.watch = watch(self.view, self.stopping, quiet=self.as_json)
         self.asked = False
+        self.last_word: str | None = None
         self._agent: Agent | None = None
 
     def opened(self, agent: Agent) -> None:
@@ -177,7 +182,15 @@ def resume_thread(
 ) -> NoReturn:
     """Go on, show, ask, and end with the run's exit code."""
     drive = Drive(thread, toolkits, approve, as_json=as_json, limits=values(limits, "--limit"))
-    end(drive, drive.resumed)
+
+    async def go_on(agent: Agent) -> RunResult:
+        before = (await agent.show(thread)).status
+        if before in ENDED:
+            again = surestep("run", "GOAL", toolkits=toolkits)
+            drive.last_word = f"the run had ended before ({before}); nothing was done. A new one: {again}"
+        return await drive.resumed(agent)
+
+    end(drive, go_on)
 
 
 def end(drive: Drive, start: Callable[[Agent], Awaitable[RunResult]]) -> NoReturn:
@@ -194,6 +207,8 @@ def end(drive: Drive, start: Callable[[Agent], Awaitable[RunResult]]) -> NoRetur
         from graph.commands.ending import show_end
 
         show_end(result, drive.toolkits, asked=drive.asked)
+    if drive.last_word is not None:
+        say(drive.last_word)
     if stopped:
         say(f"stopped; what is finished is kept. Go on with:\n  {drive.stopping.advice}")
     raise SystemExit(STOPPED if stopped else result.exit_code)

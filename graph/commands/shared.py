@@ -18,8 +18,21 @@ if TYPE_CHECKING:
     from graph.settings import Settings
     from tools.registry import Registry
 
-__all__ = ["console", "load_settings", "opened", "print_json", "registry_for", "say", "surestep", "user", "waited"]
+__all__ = [
+    "ENDED",
+    "console",
+    "load_settings",
+    "opened",
+    "print_json",
+    "registry_for",
+    "say",
+    "surestep",
+    "user",
+    "waited",
+]
 
+ENDED = frozenset({"done", "failed", "cancelled"})
+"""How a run stands that nothing goes on with."""
 settings_file: Path | None = None
 """The file that `--config` names."""
 
