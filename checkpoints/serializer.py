@@ -17,6 +17,7 @@ ALLOWED: tuple[tuple[str, str], ...] = (
     ("nodes.state", "InputFile"),
     ("nodes.state", "Planning"),
     ("nodes.state", "RunHead"),
+    ("nodes.state", "TemplateUse"),
     ("nodes.state", "Verdict"),
     ("plans.decisions", "ApprovalRequest"),
     ("plans.failure", "Failure"),

@@ -69,9 +69,7 @@ async def check_after(session: Session, step: Step) -> None:
     body: dict[str, Any] = asdict(check)
     if check.holds is False:
         body["verdict"] = _verdict(session, step, check).model_dump()
-    await session.record("check", step.id, attempt, body=body)
-    reached("check.queued")
-    _tell(session, step.id, check)
+    await _recorded(session, step, check, body)
     announce(session, step.id, step)
 
 
@@ -99,13 +97,17 @@ async def _check(session: Session, step: Step, of: tuple[str, ...]) -> None:
     session.checks.running |= dict.fromkeys(of, over)
     try:
         check = await _by_model(session, step, Check("before", "nobody", NO_MODEL, of))
-        await session.record("check", step.id, session.fold.run(step.id).attempt, body=asdict(check))
-        reached("check.queued")
-        _tell(session, step.id, check)
+        await _recorded(session, step, check, asdict(check))
     finally:
         over.set()
         for name in of:
             del session.checks.running[name]
+
+
+async def _recorded(session: Session, step: Step, check: Check, body: dict[str, Any]) -> None:
+    await session.record("check", step.id, session.fold.run(step.id).attempt, body=body)
+    reached("check.queued")
+    _tell(session, step.id, check)
 
 
 def _failure(session: Session, step: Step, code: str, message: str) -> Failure:

@@ -17,6 +17,7 @@ from tests.graph.program import COMMAND, Project, Run, stopped_by
 GOAL = "Find anomalous orders in this file and summarise them"
 GOOD = plan(step("s1", "double", args={"number": 4}))
 KIT = ("--toolkit", "mykit:kit")
+JUDGEMENT = {"id": "s2", "action": "llm", "instruction": "Is it rude?", "depends_on": ["s1"]}
 Make = Callable[[Path], object]
 
 
@@ -73,6 +74,23 @@ def test_a_goal_that_nothing_plans_says_what_to_set(surestep: Run) -> None:
     """No template and no model: exit 2, one message that names the settings, and no run."""
     surestep("run", "bake a cake").refuses("no template matches", "SURESTEP_MODEL", "OPENAI_BASE_URL", "--plan")
     assert surestep("runs", "--json").json == {"runs": []}
+
+
+def test_a_judgement_without_a_model_is_refused_before_anything_is_done(project: Project, surestep: Run) -> None:
+    """The step that comes before it would have been called for nothing; one that may be done without is let through."""
+    judged = [step("s1", "send", args={"to": "ann", "text": "hi"}), JUDGEMENT]
+    project.write("p.json", plan(*judged))
+    surestep("run", "--plan", "p.json", *KIT, "--thread", "t").refuses("s2 is a judgement", "SURESTEP_SMALL_MODEL")
+    assert project.calls() == []
+    reader = step("s3", "double", "s2", args={"number": 1}, on_dependency_failure="degrade")
+    project.write("p.json", plan(JUDGEMENT | {"depends_on": []}, reader))
+    assert surestep("run", "--plan", "p.json", *KIT, "--thread", "t").code == 0
+
+
+def test_a_broken_plan_names_the_command_that_says_all(project: Project, surestep: Run) -> None:
+    """`run` reads a plan before it knows any tool; what else may be wrong with it is for `validate`."""
+    project.write("p.json", {"goal": "g", "steps": [{"id": "a", "tool": "nope", "retries": 3}]})
+    surestep("run", "--plan", "p.json", *KIT).refuses("retries", "surestep validate p.json")
 
 
 @pytest.mark.parametrize("thread", ["", " ", "a\nb", "a\x00b", "-x", "x" * 201, " a", "a\u202eb", "a\ud800"])

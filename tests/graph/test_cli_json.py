@@ -172,3 +172,13 @@ def test_a_tool_in_a_process_of_its_own_works_from_the_users_folder(project: Pro
     assert "printed x" in ended.err
     assert "started x" in ended.err
     assert not Path(f"/proc/{pid}/cmdline").exists() or b"tools.child" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def test_a_run_that_has_ended_is_not_gone_on_with_and_says_so(project: Project, surestep: Run) -> None:
+    """`resume` shows how it had ended, makes no call, and names the command for a new one; stdout is the object."""
+    project.write("p.json", GOOD)
+    surestep("run", "--plan", "p.json", "--toolkit", "mykit:kit", "--thread", "t")
+    calls = project.calls()
+    ended = surestep("resume", "t", "--toolkit", "mykit:kit", "--json")
+    assert (ended.code, ended.json["status"], project.calls()) == (0, "done", calls)
+    assert "had ended before (done); nothing was done. A new one: surestep run GOAL" in ended.err
