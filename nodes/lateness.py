@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nodes.events import Event
-from nodes.recording import announce, criterion_failure, outcome_body
+from nodes.recording import announce, criterion_failure, outcome_body, without_secrets
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
 from tools.outcome import Late, Success
@@ -86,10 +86,7 @@ async def _body(session: Session, attempt: Attempt, late: Late) -> tuple[dict[st
             session, attempt.unit, late.outcome.value, started=started, degraded=attempt.degraded
         )
         return {**body, **about}, carried
-    failure, carried = late.outcome.failure, None
-    if late.outcome.raw:
-        text, carried = await session.results.keep(late.outcome.raw.encode("utf-8", "replace"), "text/plain")
-        failure = failure.model_copy(update={"raw_ref": text.output_ref})
+    failure, carried = await without_secrets(session, late.outcome.failure, late.outcome.raw)
     named = {"step_id": attempt.unit, "tool": attempt.tool.name, "attempt": attempt.number}
     return {"failure": failure.model_copy(update=named).model_dump(exclude_none=True), **about}, carried
 

@@ -97,13 +97,8 @@ async def record_failure(
     happened: bool = False,
     called: bool = True,
 ) -> None:
-    """Write a failure down; its raw text goes into an artifact and nowhere else. Whatever it came from (a tool, a
-    model's endpoint, the database), what looks like a secret stays out of both."""
-    failure = failure.model_copy(update={"message": redacted(failure.message)})
-    carried = None
-    if raw:
-        text, carried = await session.results.keep(redacted(raw).encode("utf-8", "replace"), "text/plain")
-        failure = failure.model_copy(update={"raw_ref": text.output_ref})
+    """Write a failure down; its raw text goes into an artifact and nowhere else."""
+    failure, carried = await without_secrets(session, failure, raw)
     kind = "unknown" if failure.code == "UNKNOWN_OUTCOME" else "outcome"
     body: dict[str, Any] = {"failure": failure.model_dump(exclude_none=True), "elapsed_s": round(elapsed_s, 6)}
     if happened:
@@ -112,6 +107,17 @@ async def record_failure(
         body["called"] = False
     await session.record(kind, unit, failure.attempt, body=body, artifact=carried)
     announce(session, unit, session.step(base_id(unit)))
+
+
+async def without_secrets(session: Session, failure: Failure, raw: str | None) -> tuple[Failure, Any]:
+    """A failure as it may be stored, with the name of its raw text, and that text if it travels with the row. Whatever
+    it came from (a tool, a model's endpoint, the database), what looks like a secret stays out of both."""
+    stored: dict[str, Any] = {"message": redacted(failure.message)}
+    carried = None
+    if raw:
+        text, carried = await session.results.keep(redacted(raw).encode("utf-8", "replace"), "text/plain")
+        stored["raw_ref"] = text.output_ref
+    return failure.model_copy(update=stored), carried
 
 
 async def record_refusal(session: Session, unit: str, failure: Failure) -> None:
