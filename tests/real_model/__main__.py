@@ -106,6 +106,7 @@ def _surroundings(folder: str, base_url: str, wish: argparse.Namespace) -> Mappi
         "OPENAI_API_KEY": os.environ.get("OPENAI_API_KEY", "none"),
         "SURESTEP_MODEL": wish.model,
         "SURESTEP_STRUCTURED_OUTPUT": wish.mode,
+        "SURESTEP_PROMPT_TOKENS": "5000",
         "SURESTEP_MODEL_FIRST_TOKEN_S": "240",
         "SURESTEP_MODEL_TIMEOUT_S": "300",
         "SURESTEP_FOLDER": str(Path(folder, "state")),
