@@ -31,6 +31,8 @@ GOAL_S = 600.0
 """How long a goal may take: a small model on two busy cores writes ten words in a second."""
 ENDS = {0: "done", 1: "refused", 3: "paused", 4: "limited"}
 """How a run may end, by its exit code."""
+REDRAFTS = 1
+"""Drafts after a refused one: a model of this size writes the same again, and each takes ten seconds."""
 GUARDED = ("shop.refunds", "shop.outbox")
 """What only a person's yes may fill: money that is sent back, and letters to customers."""
 
@@ -116,6 +118,7 @@ def _surroundings(folder: str, base_url: str, wish: argparse.Namespace) -> Mappi
 
 def _run(goal: Mapping[str, Any], folder: str, surroundings: Mapping[str, str], shop: str) -> Ended:
     command = [str(Path(sys.executable).with_name("surestep")), "run", goal["goal"], "--json", "--thread", goal["id"]]
+    command += ["--limit", f"max_redrafts={REDRAFTS}"]
     if goal.get("file"):
         command += ["--file", f"orders={FILE}"]
     before, started = _guarded_rows(shop), time.monotonic()

