@@ -49,7 +49,7 @@ bench: $(VENV)/.bench ## measure how fast it is, beside others on the same machi
 chaos: $(VENV)/.development ## kill, stop and starve runs at every commit point and at random; some minutes
 	$(BIN)/python -m tests.recovery.chaos
 
-real-model: $(VENV)/.real-model ## plan and run thirty goals with a real small model; nothing may crash, or act unasked (a quarter of an hour)
+real-model: $(VENV)/.real-model ## plan and run thirty goals with a real small model; nothing may crash, or act unasked (some twenty minutes)
 	$(BIN)/python -m tests.real_model $(REAL_MODEL)
 
 wheel-check: $(VENV)/.development ## build the wheel and use it from an empty environment
