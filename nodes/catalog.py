@@ -129,9 +129,14 @@ def _shape(value: JSON, depth: int) -> JSON:
 
 def _fields(value: Mapping[str, JSON], depth: int) -> JSON:
     """An object's fields. Where its keys look like content rather than names, only their number is told."""
-    if len(value) > MAX_FIELDS or not all(is_name(key) and redacted(f"{key} ") == f"{key} " for key in value):
+    if not has_names(value):
         return f"object of {len(value)} fields"
     return {key: _shape(item, depth - 1) for key, item in value.items()}
+
+
+def has_names(value: Mapping[str, JSON]) -> bool:
+    """Whether an object's keys may be shown: they are few, look like names rather than content, and are no secrets."""
+    return len(value) <= MAX_FIELDS and all(is_name(key) and redacted(f"{key} ") == f"{key} " for key in value)
 
 
 def shortened(shape: JSON, longest: int) -> JSON:

@@ -11,14 +11,13 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from nodes.catalog import MAX_FIELDS, MAX_SUMMARY, summary
+from nodes.catalog import MAX_SUMMARY, has_names, summary
 from plans.values import JSON
 
 ELEMENTS = 3
 """Elements of a list that are shown; of the others the number is told."""
 
 _WORD = re.compile(r"[A-Za-zÀ-ɏ0-9][A-Za-zÀ-ɏ0-9_.:+-]{0,23}")
-_FIELD = re.compile(r"@?[\w.-]{1,40}")
 _DEPTHS = (4, 3, 2, 1)
 
 
@@ -44,7 +43,7 @@ def _told(value: JSON, declared: Collection[str], depth: int) -> JSON:
     if isinstance(value, list):
         first = [_told(item, declared, depth - 1) for item in value[:ELEMENTS]]
         return first if len(value) <= ELEMENTS else {"list_of": len(value), "first": first}
-    if len(value) > MAX_FIELDS or not all(_FIELD.fullmatch(name) for name in value):
+    if not has_names(value):
         return f"object of {len(value)} fields"
     return {name: _told(item, declared, depth - 1) for name, item in value.items()}
 
