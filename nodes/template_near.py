@@ -81,16 +81,10 @@ def _filled(template: Template, goal: str, inputs: Mapping[str, Any]) -> Filled 
     found = candidates(template.written, goal, language)
     if any(len(values) > 1 for values in found.values()):
         return None
-    said = {name: values[0] for name, values in found.items() if values}
-    try:
-        values = parameters_from(template.written, {**inputs, **said}, {})
-    except InvalidInput:
+    values = _parameters(template, found, inputs)
+    if values is None or left_over(goal, values, inputs, template.vocabularies[language].known):
         return None
-    return (
-        None
-        if left_over(goal, values, inputs, template.vocabularies[language].known)
-        else Filled(template, goal, language, values)
-    )
+    return Filled(template, goal, language, values)
 
 
 def _could_be_filled(template: Template, goal: str, inputs: Mapping[str, Any]) -> bool:
@@ -101,9 +95,15 @@ def _could_be_filled(template: Template, goal: str, inputs: Mapping[str, Any]) -
     }
     if left_over(goal, possible, inputs, template.vocabularies[language].known):
         return False
+    return _parameters(template, found, inputs) is not None
+
+
+def _parameters(
+    template: Template, found: Mapping[str, Sequence[JSON]], inputs: Mapping[str, Any]
+) -> dict[str, JSON] | None:
+    """The parameters by what the goal says first of each, and by the inputs; None where one is missing or wrong."""
     said = {name: values[0] for name, values in found.items() if values}
     try:
-        parameters_from(template.written, {**inputs, **said}, {})
+        return parameters_from(template.written, {**inputs, **said}, {})
     except InvalidInput:
-        return False
-    return True
+        return None
