@@ -20,7 +20,7 @@ from nodes.tools_now import current_tool
 from plans.errors import StaleOwner
 from plans.failure import Failure, ToolFailure
 from plans.plan import Step
-from plans.sameness import call_name
+from plans.sameness import same_call
 from plans.values import JSON
 from tools.call import CallFailure, Success, call
 from tools.tool import Tool
@@ -178,7 +178,7 @@ async def _call(session: Session, attempt: Attempt) -> None:
 async def succeeded(session: Session, attempt: Attempt, outcome: Success, started: float) -> None:
     """An effect that came back has happened, even where its result is no success."""
     degraded = outcome.degraded or attempt.degraded
-    told: dict[str, Any] = {"call": call_name(attempt.tool.name, attempt.args)}
+    told: dict[str, Any] = {"call": same_call(attempt.tool.name, attempt.args)}
     if not outcome.called:
         told["called"] = False
     if outcome.kept_s is not None:
@@ -229,7 +229,7 @@ async def _commit(
         await transaction.abort()
         await record_failure(session, unit, failure, elapsed_s=session.clock.monotonic() - started)
         return
-    told = {"call": call_name(attempt.tool.name, attempt.args)}
+    told = {"call": same_call(attempt.tool.name, attempt.args)}
     body, carried = await outcome_body(session, unit, value, started=started, degraded=attempt.degraded, told=told)
     row = session.row("outcome", unit, attempt.number, body, carried)
     if refusal := await _refusal_of_commit(session, transaction, row):

@@ -15,7 +15,7 @@ from nodes.step_run import child_index
 from plans.failure import Failure
 from plans.plan import Step
 from plans.references import UnresolvedReference, references_in
-from plans.sameness import call_name
+from plans.sameness import same_call
 from plans.values import JSON, sha256_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ async def call_model(
         journaled = JournaledModel(session, model, _question(session, unit, step, attempt))
         values = _values(step, named, missing)
         degraded = degraded_inputs(session.fold, step, unit)
-        call = call_name("llm", {"instruction": step.instruction, "values": values})
+        call = same_call("llm", {"instruction": step.instruction, "values": values})
         judgement = await judge(journaled, step, values, goal=session.head.goal, missing=missing, degraded=degraded)
     except UnresolvedReference as error:
         await _failed(session, unit, attempt, "UNRESOLVED_REFERENCE", str(error))

@@ -20,7 +20,7 @@ from plans.lint_limits import MODEL_CALL_S
 from plans.moves import SETTLED
 from plans.plan import MODEL_SOURCES, PlanDraft, StepDraft
 from plans.references import UnresolvedReference, references_in, resolve
-from plans.sameness import call_name, draft_name, step_names
+from plans.sameness import draft_name, same_call, step_names
 from plans.schedule import cycle_in, edges_of, remaining_path
 from plans.subgoals import is_planned
 from plans.values import JSON
@@ -230,7 +230,7 @@ def call_faults(
                         severity="error" if by_model and not step.require_approval else "warning",
                     )
                 ]
-        elif hit := repeat_hit(limits, tool.name, fold.progress.times(call_name(tool.name, args), revision)):
+        elif hit := repeat_hit(limits, tool.name, fold.progress.times(same_call(tool.name, args), revision)):
             return [Fault(code="NO_PROGRESS", step=step.id, message=hit.message, fix="do something else")]
     return []
 

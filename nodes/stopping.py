@@ -22,7 +22,7 @@ from plans.faults import Fault
 from plans.limits import Limits
 from plans.moves import SETTLED
 from plans.plan import PlanDraft
-from plans.sameness import call_name
+from plans.sameness import same_call
 from plans.values import JSON
 from plans.wording import listed
 
@@ -70,7 +70,7 @@ def circle_hit(fold: RunFold, tool: Tool | None, args: Mapping[str, JSON]) -> Hi
     plan, leads nowhere. An effect asks a person."""
     if tool is None or tool.effect != "read" or fold.plan is None or fold.plan.revision == 1:
         return None
-    times = fold.progress.times(call_name(tool.name, args), fold.plan.revision)
+    times = fold.progress.times(same_call(tool.name, args), fold.plan.revision)
     return repeat_hit(limits_of(fold), tool.name, times)
 
 

@@ -39,7 +39,7 @@ def draft_name(draft: PlanDraft) -> str:
     return sha256_of([*sorted(step_names(draft.steps).values()), len(draft.steps)])[:LENGTH]
 
 
-def call_name(tool: str, args: Mapping[str, JSON]) -> str:
+def same_call(tool: str, args: Mapping[str, JSON]) -> str:
     """A name that all calls of a tool have whose arguments mean the same."""
     return f"{tool}|{sha256_of(normal(dict(args)))[:LENGTH]}"
 

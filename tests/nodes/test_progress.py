@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nodes.admit import Facts, Refuse, Run, admit
 from nodes.fold import RunFold, fold
 from plans.limits import Limits
-from plans.sameness import call_name
+from plans.sameness import same_call
 from tests.nodes.rows import Row, a_plan, a_step, begun, decided, failed, planned
 from tools.registry import Registry, Toolkit
 
@@ -43,7 +43,7 @@ def rounds(*results: Sequence[tuple[str, str]]) -> list[Row]:
     return rows
 
 
-A = call_name("look", {"item": "ball"})
+A = same_call("look", {"item": "ball"})
 
 
 def times(picture: RunFold) -> int:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plans.plan import PlanDraft
-from plans.sameness import call_name, draft_name, normal, step_names
+from plans.sameness import draft_name, normal, same_call, step_names
 
 
 def drafted(*steps: dict[str, Any]) -> PlanDraft:
@@ -83,5 +83,5 @@ values: st.SearchStrategy[Any] = st.recursive(
 def test_normal_is_normal_once_and_for_all(value: Any) -> None:
     """Twice is as once, and a call of normal arguments is the same call."""
     assert normal(normal(value)) == normal(value)
-    assert call_name("t", {"a": normal(value)}) == call_name("t", {"a": value})
-    assert call_name("t", {"a": True}) != call_name("t", {"a": 1})
+    assert same_call("t", {"a": normal(value)}) == same_call("t", {"a": value})
+    assert same_call("t", {"a": True}) != same_call("t", {"a": 1})
