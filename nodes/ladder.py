@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nodes.means import asks_about_plans, is_critical, standing_of
 from nodes.questions import ask_about_plan, open_ticket, refusal
+from nodes.recording import record_verdict
 from nodes.state import Drafted, Planning, Verdict
 from nodes.stopping import limits_in_the_way, stopped_by, within_limits
 from nodes.verdicts import Move, decide, most_severe
@@ -131,7 +132,7 @@ async def _next_repair(
     verdict = decide(failure, standing, now=session.clock.wall(), after=FAILED_REPAIR[planning.purpose])
     verdict = await within_limits(session, verdict.model_copy(update={"attempt": failed.attempt}))
     if session.fold.hits:
-        await session.record("verdict", unit, verdict.attempt, body={"verdict": verdict.model_dump()})
+        await record_verdict(session, verdict, unit)
         return {"edge": "give_up"}
     if verdict.verdict == "finish" or (verdict.verdict == "next" and standing.needed):
         return await _refused(session, errors)
@@ -139,7 +140,7 @@ async def _next_repair(
         await open_ticket(session, unit, failure)
     elif verdict.verdict == "ask":
         await ask_about_plan(session, planning, errors)
-    await session.record("verdict", unit, verdict.attempt, body={"verdict": verdict.model_dump()})
+    await record_verdict(session, verdict, unit)
     if verdict.verdict == "next":
         session.scheduling().moved(unit)
     return {"planning": Planning(), "edge": "ready"}
@@ -150,7 +151,7 @@ async def _asked(session: Session, trigger: Verdict | None, planning: Planning, 
     await ask_about_plan(session, planning, errors)
     if trigger is not None:
         asks = trigger.model_copy(update={"verdict": "ask", "reason": refusal(errors)})
-        await session.record("verdict", trigger.step_id or None, trigger.attempt, body={"verdict": asks.model_dump()})
+        await record_verdict(session, asks, trigger.step_id or None)
 
 
 async def _refused(session: Session, errors: Sequence[Fault]) -> dict[str, Any]:
@@ -158,5 +159,5 @@ async def _refused(session: Session, errors: Sequence[Fault]) -> dict[str, Any]:
     code = next((CODE_OF[error.code] for error in errors if error.code in CODE_OF), "PLAN_INVALID")
     reason = refusal(errors) if code == "PLAN_INVALID" else errors[0].message
     verdict = Verdict(verdict="finish", step_id="", attempt=0, code=code, reason=reason)
-    await session.record("verdict", body={"verdict": verdict.model_dump()})
+    await record_verdict(session, verdict)
     return {"edge": "give_up"}

@@ -10,6 +10,7 @@ from nodes.inbox import instruction_id, new_instruction, taken
 from nodes.ladder import planning_for
 from nodes.means import standing_of
 from nodes.questions import open_ticket
+from nodes.recording import record_verdict
 from nodes.state import AgentState, Planning, Verdict
 from nodes.stopping import within_limits
 from nodes.verdicts import decide, most_severe
@@ -63,7 +64,7 @@ async def _instruction(state: AgentState, session: Session) -> dict[str, Any]:
     verdict = Verdict(
         verdict="global_replan", step_id="", attempt=-number, code="NEW_INSTRUCTION", reason=text, counted=False
     )
-    await session.record("verdict", body={"verdict": verdict.model_dump(), "instruction": named})
+    await record_verdict(session, verdict, instruction=named)
     return taken(state)
 
 
@@ -85,7 +86,7 @@ async def _decided(session: Session, unit: str) -> Verdict:
         intent = run.in_doubt or {}
         args, tool = intent.get("args", {}), intent.get("tool", "")
         await record_request(session, unit, "unknown_outcome", tool, args, "high", run.failure.message)
-    await session.record("verdict", unit, run.attempt, body={"verdict": verdict.model_dump()})
+    await record_verdict(session, verdict, unit)
     _say_the_wait(session, verdict)
     if verdict.verdict in ("retry", "next", "finish"):
         session.scheduling().moved(unit)

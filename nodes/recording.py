@@ -17,6 +17,7 @@ from tools.redaction import redacted
 
 if TYPE_CHECKING:
     from nodes.session import Session
+    from nodes.state import Verdict
 
 NOTHING_MORE: Mapping[str, Any] = MappingProxyType({})
 
@@ -60,6 +61,12 @@ async def outcome_body(
     if roots := roots_of(session.fold, session.step(base_id(unit)), unit):
         body["rests_on"] = list(roots)
     return body, carried
+
+
+async def record_verdict(session: Session, verdict: Verdict, unit: str | None = None, **more: Any) -> None:
+    """Write down what was decided about a step run, or about the run as a whole. `more` stands beside it in the row."""
+    attempt = 0 if unit is None else verdict.attempt
+    await session.record("verdict", unit, attempt, body={"verdict": verdict.model_dump(), **more})
 
 
 async def record_success(

@@ -16,7 +16,7 @@ from nodes.journaled_model import JournaledModel, LimitReached
 from nodes.means import has_simpler_plan, may_plan_anew
 from nodes.model_errors import ModelFailed
 from nodes.origins import sentence
-from nodes.recording import announce
+from nodes.recording import announce, record_verdict
 from nodes.state import Verdict
 from nodes.step_run import Check
 from nodes.stopping import stopped_by
@@ -64,7 +64,7 @@ async def check_after(session: Session, step: Step) -> None:
             await _may_be_changed(session, step, check)
     except LimitReached as limit:
         stopped = Verdict(verdict="finish", step_id="", attempt=attempt, code=limit.code, reason=str(limit))
-        await session.record("verdict", body={"verdict": stopped.model_dump()})
+        await record_verdict(session, stopped)
         return
     body: dict[str, Any] = asdict(check)
     if check.holds is False:
