@@ -36,21 +36,33 @@ async def check_plannable(engine: Engine, head: RunHead) -> None:
 
     Raises PlanRejected with all faults, InvalidInput, or ModelNotConfigured.
     """
+    await _without_a_model(engine, head)
+
+
+class _Drafted(NamedTuple):
+    draft: PlanDraft
+    source: Source
+    template: str | None = None
+    by_model: bool = False
+
+
+async def _without_a_model(engine: Engine, head: RunHead) -> _Drafted | None:
+    """The plan that no model has to write, judged; None where one has to. Raises as `check_plannable`."""
     _check_prices(engine, head)
-    draft = head.given_plan
-    if draft is None:
-        chosen = await from_template(engine, head.goal, prompt_inputs(head), head.template)
-        if (
-            chosen is None
-            and engine.planner is None
-            and await near_template(engine, head.goal, prompt_inputs(head)) is None
-        ):
-            raise ModelNotConfigured(why_aside(engine, head.goal) or NO_PLANNER)
-        draft = chosen.draft if chosen else None
-    if draft is not None and (errors := errors_among(await _lint(engine, draft, head))):
+    known: _Drafted | None = None
+    if head.given_plan is not None:
+        known = _Drafted(head.given_plan, "file")
+    elif (chosen := await from_template(engine, head.goal, prompt_inputs(head), head.template)) is not None:
+        known = _Drafted(chosen.draft, "template", chosen.template.name)
+    elif engine.planner is None and await near_template(engine, head.goal, prompt_inputs(head)) is None:
+        raise ModelNotConfigured(why_aside(engine, head.goal) or NO_PLANNER)
+    if known is None:
+        return None
+    if errors := errors_among(await _lint(engine, known.draft, head)):
         raise rejected(errors)
-    if draft is not None and engine.small is None:
-        _check_judgements(draft)
+    if engine.small is None:
+        _check_judgements(known.draft)
+    return known
 
 
 def _check_judgements(draft: PlanDraft) -> None:
@@ -80,8 +92,8 @@ def _check_prices(engine: Engine, head: RunHead) -> None:
 
 async def preview(engine: Engine, head: RunHead) -> PlanPreview:
     """The plan a run of this head would follow, with what it will ask and cost."""
-    await check_plannable(engine, head)
-    draft, source, template, by_model = await _draft(engine, head)
+    known = await _without_a_model(engine, head)
+    draft, source, template, by_model = known or await _asked_for(engine, head)
     plan = build_plan(draft, engine.registry, plan_id="preview", revision=1, source=source, template=template)
     if by_model:
         plan = guarded(plan, engine.registry)
@@ -91,19 +103,7 @@ async def preview(engine: Engine, head: RunHead) -> PlanPreview:
     return PlanPreview(plan=plan, approvals=asks, warnings=tuple(warnings), estimate=_estimate(engine, plan))
 
 
-class _Drafted(NamedTuple):
-    draft: PlanDraft
-    source: Source
-    template: str | None = None
-    by_model: bool = False
-
-
-async def _draft(engine: Engine, head: RunHead) -> _Drafted:
-    if head.given_plan is not None:
-        return _Drafted(head.given_plan, "file")
-    chosen = await from_template(engine, head.goal, prompt_inputs(head), head.template)
-    if chosen is not None:
-        return _Drafted(chosen.draft, "template", chosen.template.name)
+async def _asked_for(engine: Engine, head: RunHead) -> _Drafted:
     if (filled := await _by_small_model(engine, head)) is not None:
         return _Drafted(filled.draft, "template", filled.template.name, by_model=True)
     return _Drafted(await _from_model(engine, head), "model", by_model=True)
