@@ -95,10 +95,9 @@ class Resumed(_Frozen):
 
 class RunResult(_Frozen):
     """How a run ended, or where it stands. `plan` is the current revision in full, `made_from` the template that it was
-    made of, if it was; `archived` says where the run's
-    files are, once it is in the archive; `raise_limits` values of the limits that have stopped it with which it would
-    go on. `missing` says of an ended run which results it is without, though its plan wanted them, and `left_out` which
-    lines of the plan's answer found nothing."""
+    made of, if it was; `archived` says where the run's files are, once it is in the archive; `raise_limits` values of
+    the limits that have stopped it with which it would go on. `missing` says of an ended run which results it is
+    without, though its plan wanted them, and `left_out` which lines of the plan's answer found nothing."""
 
     run_id: str
     thread_id: str
