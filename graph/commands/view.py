@@ -211,7 +211,12 @@ def _fitted(text: str, width: int) -> str:
 
 
 def _source(plan: dict[str, Any]) -> str:
-    words = {"template": f"template {plan.get('template')}", "file": "your plan", "human": "edited by a person"}
+    template = plan.get("template")  # none where it has planned a sub-goal of somebody else's plan
+    words = {
+        "template": f"template {template}" if template else "a sub-goal by a template",
+        "file": "your plan",
+        "human": "edited by a person",
+    }
     first = words.get(plan["source"], plan["source"].replace("_", " "))
     return f"{first}, revision {plan['revision']}" if plan["revision"] > 1 else first
 

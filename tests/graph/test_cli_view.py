@@ -98,6 +98,8 @@ def test_the_heading_says_goal_progress_and_cost(view: View) -> None:
     view.stopping = True
     assert view.heading()[1].plain.startswith("template late_order, revision 2 · 1 of 1 step · ")
     assert view.heading()[1].plain.endswith("stopping …")
+    view.take(planned({"id": "s1"}, revision=3, source="template"))
+    assert view.heading()[1].plain.startswith("a sub-goal by a template, revision 3 · ")
 
 
 def test_a_new_revision_keeps_what_is_known_of_a_step(view: View) -> None:
