@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from plans.plan import Risk
+from plans.provenance import Provenance
 from plans.values import JSON
 
 
@@ -57,7 +58,12 @@ ABOUT_PLAN = "@plan"
 
 
 class ApprovalRequest(_Frozen):
-    """One pending question to a person, bound to exact arguments by `args_sha256`."""
+    """One pending question to a person, bound to exact arguments by `args_sha256`.
+
+    `sources` say where each argument's values came from. Any `needed` different people with one of the roles
+    `approvers` (none named: anybody) let it happen; one of them is enough to reject it. `rule` names the rule of the
+    policy that asks. From `escalates_at` on those with a role in `escalates_to` may decide too.
+    """
 
     approval_id: str
     run_id: str
@@ -72,3 +78,9 @@ class ApprovalRequest(_Frozen):
     attempt: int = 1
     created_at: datetime
     expires_at: datetime | None = None
+    sources: tuple[Provenance, ...] = ()
+    approvers: tuple[str, ...] = ()
+    needed: int = Field(1, ge=1, le=20)
+    rule: str | None = None
+    escalates_at: datetime | None = None
+    escalates_to: tuple[str, ...] = ()
