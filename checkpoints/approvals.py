@@ -1,9 +1,9 @@
-"""The table of approvals: what people are asked, and the one decision that counts."""
+"""The tables of approvals and decisions: what people are asked, what each of them has said, and what counts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -12,8 +12,9 @@ from checkpoints.crash_points import reached
 from checkpoints.database import Database
 from checkpoints.jsonb import jsonb
 from checkpoints.queries import QUERIES
-from plans.decisions import ApprovalRequest, Decision
-from plans.errors import ApprovalConflict
+from checkpoints.refusals import Word, refusal
+from plans.decisions import ApprovalRequest, Decision, Vote
+from plans.principals import Principal
 
 ApprovalStatus = Literal["pending", "approved", "rejected", "edited", "answered", "expired", "withdrawn"]
 
@@ -27,7 +28,11 @@ STATUS_OF: Mapping[str, ApprovalStatus] = {
 
 
 class Approval(BaseModel):
-    """A request to a person and what became of it. One that was not answered in time counts as `expired`."""
+    """A request to a person and what became of it. One that was not answered in time counts as `expired`.
+
+    `votes` are what each person has said since it was asked last, in order; `decision` is what they came to, and
+    `decided_by` whose it is: all who have agreed, where several had to.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -36,6 +41,12 @@ class Approval(BaseModel):
     decision: Decision | None = None
     decided_by: str | None = None
     decided_at: datetime | None = None
+    votes: tuple[Vote, ...] = ()
+
+    @property
+    def agreed(self) -> int:
+        """How many people have said yes."""
+        return sum(vote.decision.type == "approve" for vote in self.votes)
 
 
 class Approvals:
@@ -46,37 +57,59 @@ class Approvals:
 
     async def record(self, requests: Sequence[ApprovalRequest]) -> None:
         """Store requests as pending. One whose id is known is left as it is, unless it was withdrawn: then it is
-        pending again."""
+        pending again, and nobody has said anything to it."""
         if requests:
             text = jsonb([request.model_dump(mode="json") for request in requests])
             reached("approval.before_record")
             await self._database.execute(QUERIES["record_approvals"], (text,))
             reached("approval.recorded")
 
-    async def decide(
-        self, approval_id: str, decision: Decision, by: str, *, args_sha256: str | None = None
-    ) -> ApprovalRequest:
-        """Store a person's decision; gives the request that was decided.
+    async def decide(self, approval_id: str, decision: Decision, by: Principal, **more: Any) -> Approval:
+        """Store a person's word on one request: `decide_all` of one."""
+        return (await self.decide_all([Word(approval_id, decision, more.pop("args_sha256", None))], by, **more))[0]
 
-        Compare and set: of any number of decisions one is stored, if the approval is pending and not expired, and if
-        `args_sha256` (of the arguments that the person saw) is still the approval's, where given. Else ApprovalConflict
-        says who decided what and when, or why there is nothing to decide.
+    async def decide_all(
+        self,
+        words: Sequence[Word],
+        by: Principal,
+        *,
+        via: str = "library",
+        thread_id: str | None = None,
+        refuses: bool = False,
+    ) -> list[Approval]:
+        """Store one person's word on several requests, on all or on none; gives how they stand, in the same order.
+
+        Compare and set: it counts if the request is pending and not expired, of the person's tenant (and of this
+        thread, where given), asked of one of their roles, and about the arguments that they saw, where those are given;
+        and if they have not agreed before. A no ends it, and so does the last yes that is needed. A run that was told
+        to ask nobody `refuses` in its caller's name, whatever role that has. Raises what `refusal` says of the first
+        word that does not count.
         """
+        if not words:
+            return []
         reached("approval.before_decision")
-        decided = await self._database.fetch(
-            QUERIES["decide_approval"],
+        given = [
             {
-                "approval_id": approval_id,
-                "status": STATUS_OF[decision.type],
-                "decision": jsonb(decision.model_dump(mode="json")),
-                "by": by,
-                "args_sha256": args_sha256,
-            },
-        )
+                "approval_id": word.approval_id,
+                "status": STATUS_OF[word.decision.type],
+                "decision": word.decision.model_dump(mode="json"),
+                "args_sha256": word.args_sha256,
+            }
+            for word in words
+        ]
+        who = {"by": by.name, "roles": list(by.roles), "tenant": by.tenant, "via": via}
+        asked = {"given": jsonb(given), "thread_id": thread_id, "refuses": refuses}
+        counted = await self._database.fetch(QUERIES["decide_approvals"], {**asked, **who})
         reached("approval.decided")
-        if not decided:
-            raise await self._conflict(approval_id, args_sha256)
-        return ApprovalRequest.model_validate(decided[0]["request"])
+        found = [await self.get(word.approval_id, by.tenant) for word in words]
+        if not counted:
+            raise refusal(words, found, by, thread_id)
+        return [approval for approval in found if approval is not None]
+
+    async def get(self, approval_id: str, tenant: str = "") -> Approval | None:
+        """One request of this tenant, and what became of it."""
+        found = await self._database.fetch(QUERIES["approval_by_id"], (approval_id, tenant))
+        return _approval(found[0]) if found else None
 
     async def of_run(self, run_id: str) -> list[Approval]:
         """All approvals of a run, in the order they were asked for."""
@@ -107,34 +140,6 @@ class Approvals:
             ApprovalRequest.model_validate(row["request"])
             for row in await self._database.fetch(QUERIES["expire_approvals"])
         ]
-
-    async def _conflict(self, approval_id: str, args_sha256: str | None) -> ApprovalConflict:
-        found = await self._database.fetch(QUERIES["approval_by_id"], (approval_id,))
-        if not found:
-            return ApprovalConflict(f"there is no approval {approval_id}; `surestep approvals` lists what waits")
-        return ApprovalConflict(_why_not(_approval(found[0]), args_sha256))
-
-
-def _why_not(approval: Approval, args_sha256: str | None) -> str:
-    request = approval.request
-    what = f"{request.tool} (step {request.step_id} of thread {request.thread_id})"
-    match approval.status:
-        case "pending" if args_sha256 not in (None, request.args_sha256):
-            return f"the arguments of {what} are not the ones that were shown; look at them again, then decide"
-        case "pending":
-            return f"{what} could not be decided; it is pending again, so decide once more"
-        case "expired":
-            return f"{what} was not answered in time{_at(request.expires_at)} and counts as rejected"
-        case "withdrawn":
-            return f"the question about {what} was withdrawn: the plan has changed, and it no longer arises"
-        case status:
-            return (
-                f"{what} was already {status} by {approval.decided_by}{_at(approval.decided_at)}; that decision holds"
-            )
-
-
-def _at(moment: datetime | None) -> str:
-    return f" ({moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC)" if moment else ""
 
 
 def _approval(row: Mapping[str, Any]) -> Approval:

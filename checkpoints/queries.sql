@@ -504,30 +504,59 @@ RETURNING r.run_id;
 -- ---------------------------------------------------------------- approvals
 
 -- name: record_approvals
+-- Asked again after it was withdrawn, it is a new asking: nobody has agreed to it yet.
 INSERT INTO surestep.approvals AS a (approval_id, run_id, thread_id, step_id, args_sha256, request, expires_at)
 SELECT r ->> 'approval_id', r ->> 'run_id', r ->> 'thread_id', r ->> 'step_id', r ->> 'args_sha256', r,
     (r ->> 'expires_at')::timestamptz
 FROM jsonb_array_elements(%s::jsonb) AS r
-ON CONFLICT (approval_id) DO UPDATE SET status = 'pending', request = excluded.request, expires_at = excluded.expires_at
+ON CONFLICT (approval_id) DO UPDATE SET status = 'pending', request = excluded.request,
+    expires_at = excluded.expires_at, voters = '{}', asking = a.asking + 1
 WHERE a.status = 'withdrawn';
 
--- name: decide_approval
-UPDATE surestep.approvals
-SET status = %(status)s, decision = %(decision)s::jsonb, decided_by = %(by)s, decided_at = clock_timestamp()
-WHERE approval_id = %(approval_id)s AND status = 'pending'
-    AND (expires_at IS NULL OR expires_at > clock_timestamp())
-    AND (%(args_sha256)s::text IS NULL OR args_sha256 = %(args_sha256)s::text)
-RETURNING request;
+-- name: decide_approvals
+-- One person's word on some requests: on all of them or on none. Who has waited for the locks sees the rows as they are
+-- then: of any number of words at once each is counted once, and the first no, or the last yes that is needed, ends it.
+WITH given AS (
+    SELECT * FROM jsonb_to_recordset(%(given)s::jsonb)
+        AS g (approval_id text, status text, decision jsonb, args_sha256 text)
+), held AS MATERIALIZED (
+    SELECT a.approval_id, g.status, g.decision, clock_timestamp() AS now,
+        CASE WHEN g.status = 'approved' THEN a.voters || %(by)s::text ELSE a.voters END AS voters,
+        g.status <> 'approved' OR cardinality(a.voters) + 1 >= coalesce((a.request ->> 'needed')::integer, 1) AS ends
+    FROM surestep.approvals a JOIN given g USING (approval_id) JOIN surestep.runs r USING (run_id)
+    WHERE a.status = 'pending' AND (a.expires_at IS NULL OR a.expires_at > clock_timestamp())
+        AND r.tenant = %(tenant)s AND (%(thread_id)s::text IS NULL OR a.thread_id = %(thread_id)s::text)
+        AND (g.args_sha256 IS NULL OR g.args_sha256 = a.args_sha256)
+        AND (g.status = 'rejected' OR NOT %(by)s::text = ANY (a.voters))
+        AND (
+            coalesce(jsonb_array_length(a.request -> 'approvers'), 0) = 0 OR (g.status = 'rejected' AND %(refuses)s)
+            OR a.request -> 'approvers' ?| %(roles)s::text[]
+            OR ((a.request ->> 'escalates_at')::timestamptz <= clock_timestamp()
+                AND a.request -> 'escalates_to' ?| %(roles)s::text[])
+        )
+    ORDER BY a.approval_id FOR NO KEY UPDATE OF a
+), counted AS (
+    UPDATE surestep.approvals a
+    SET voters = held.voters,
+        status = CASE WHEN ends THEN held.status ELSE a.status END,
+        decision = CASE WHEN ends THEN held.decision END,
+        decided_at = CASE WHEN ends THEN held.now END,
+        decided_by = CASE WHEN NOT ends THEN NULL WHEN held.status = 'approved' THEN array_to_string(held.voters, ', ')
+            ELSE %(by)s::text END
+    FROM held
+    WHERE a.approval_id = held.approval_id AND (SELECT count(*) FROM held) = (SELECT count(*) FROM given)
+    RETURNING a.approval_id, a.asking, a.args_sha256, a.request, a.status, held.decision AS word, held.now
+), kept AS (
+    INSERT INTO surestep.decisions (approval_id, asking, decided_by, roles, tenant, via, args_sha256, decision, decided_at)
+    SELECT approval_id, asking, %(by)s, %(roles)s::text[], %(tenant)s, %(via)s, args_sha256, word, now FROM counted
+)
+SELECT approval_id, request, status FROM counted ORDER BY approval_id;
 
 -- name: approvals_of_run
-SELECT request, decision, decided_by, decided_at,
-    CASE WHEN status = 'pending' AND expires_at <= clock_timestamp() THEN 'expired' ELSE status END AS status
-FROM surestep.approvals WHERE run_id = %s ORDER BY created_at, approval_id;
+SELECT * FROM surestep.answered_approvals WHERE run_id = %s ORDER BY created_at, approval_id;
 
 -- name: approval_by_id
-SELECT request, decision, decided_by, decided_at,
-    CASE WHEN status = 'pending' AND expires_at <= clock_timestamp() THEN 'expired' ELSE status END AS status
-FROM surestep.approvals WHERE approval_id = %s;
+SELECT * FROM surestep.answered_approvals WHERE approval_id = %s AND tenant = %s;
 
 -- name: pending_approvals
 SELECT request FROM surestep.approvals

@@ -21,6 +21,25 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION surestep.keep_answer() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'approval % is % and stays so', OLD.approval_id, OLD.status
+        USING ERRCODE = 'restrict_violation';
+END $$;
+
+CREATE FUNCTION surestep.keep_decision() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT FROM surestep.approvals WHERE approval_id = OLD.approval_id) THEN
+        RETURN OLD;
+    END IF;
+    RAISE EXCEPTION '% of %: what people have decided stays on record', TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'restrict_violation';
+END $$;
+
 CREATE FUNCTION surestep.note_tool_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -79,8 +98,60 @@ CREATE TABLE surestep.approvals (
     decided_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     expires_at timestamp with time zone,
+    voters text[] DEFAULT '{}'::text[] NOT NULL,
+    asking integer DEFAULT 1 NOT NULL,
     CONSTRAINT approvals_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'edited'::text, 'answered'::text, 'expired'::text, 'withdrawn'::text])))
 );
+
+CREATE TABLE surestep.decisions (
+    decision_id bigint NOT NULL,
+    approval_id text NOT NULL,
+    asking integer NOT NULL,
+    decided_by text NOT NULL,
+    roles text[] NOT NULL,
+    tenant text NOT NULL,
+    via text NOT NULL,
+    args_sha256 text NOT NULL,
+    decision jsonb NOT NULL,
+    decided_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE surestep.runs (
+    run_id text NOT NULL,
+    thread_id text NOT NULL,
+    tenant text DEFAULT ''::text NOT NULL,
+    request_id text NOT NULL,
+    goal text NOT NULL,
+    input jsonb NOT NULL,
+    input_sha256 text NOT NULL,
+    status text DEFAULT 'running'::text NOT NULL,
+    summary jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    ended_at timestamp with time zone,
+    forked_from text,
+    CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'failed'::text, 'cancelled'::text, 'limited'::text])))
+);
+
+CREATE VIEW surestep.answered_approvals AS
+ SELECT a.approval_id,
+    a.run_id,
+    a.thread_id,
+    r.tenant,
+    a.request,
+    a.created_at,
+        CASE
+            WHEN ((a.status = 'pending'::text) AND (a.expires_at <= clock_timestamp())) THEN 'expired'::text
+            ELSE a.status
+        END AS status,
+    a.decision,
+    a.decided_by,
+    a.decided_at,
+    COALESCE(v.votes, '[]'::jsonb) AS votes
+   FROM ((surestep.approvals a
+     JOIN surestep.runs r USING (run_id))
+     LEFT JOIN LATERAL ( SELECT jsonb_agg(jsonb_build_object('by', jsonb_build_object('name', d.decided_by, 'roles', to_jsonb(d.roles), 'tenant', d.tenant), 'decision', d.decision, 'via', d.via, 'at', d.decided_at) ORDER BY d.decision_id) AS votes
+           FROM surestep.decisions d
+          WHERE ((d.approval_id = a.approval_id) AND (d.asking = a.asking))) v ON (true));
 
 CREATE TABLE surestep.artifacts (
     run_id text NOT NULL,
@@ -94,6 +165,15 @@ CREATE TABLE surestep.artifacts (
     CONSTRAINT artifacts_check CHECK (((body IS NULL) <> (location IS NULL)))
 )
 WITH (toast_tuple_target='4080');
+
+ALTER TABLE surestep.decisions ALTER COLUMN decision_id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME surestep.decisions_decision_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE surestep.failed_calls (
     key text NOT NULL,
@@ -134,22 +214,6 @@ CREATE TABLE surestep.loose_files (
 CREATE TABLE surestep.migrations (
     name text NOT NULL,
     applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
-);
-
-CREATE TABLE surestep.runs (
-    run_id text NOT NULL,
-    thread_id text NOT NULL,
-    tenant text DEFAULT ''::text NOT NULL,
-    request_id text NOT NULL,
-    goal text NOT NULL,
-    input jsonb NOT NULL,
-    input_sha256 text NOT NULL,
-    status text DEFAULT 'running'::text NOT NULL,
-    summary jsonb DEFAULT '{}'::jsonb NOT NULL,
-    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    ended_at timestamp with time zone,
-    forked_from text,
-    CONSTRAINT runs_status_check CHECK ((status = ANY (ARRAY['running'::text, 'paused'::text, 'done'::text, 'failed'::text, 'cancelled'::text, 'limited'::text])))
 );
 
 CREATE TABLE surestep.shadow_counts (
@@ -290,6 +354,9 @@ ALTER TABLE ONLY surestep.approvals
 ALTER TABLE ONLY surestep.artifacts
     ADD CONSTRAINT artifacts_pkey PRIMARY KEY (run_id, output_ref);
 
+ALTER TABLE ONLY surestep.decisions
+    ADD CONSTRAINT decisions_pkey PRIMARY KEY (decision_id);
+
 ALTER TABLE ONLY surestep.failed_calls
     ADD CONSTRAINT failed_calls_pkey PRIMARY KEY (key);
 
@@ -356,6 +423,8 @@ CREATE INDEX approvals_pending ON surestep.approvals USING btree (thread_id) WHE
 
 CREATE INDEX artifacts_by_location ON surestep.artifacts USING btree (location) WHERE (location IS NOT NULL);
 
+CREATE INDEX decisions_by_approval ON surestep.decisions USING btree (approval_id, asking);
+
 CREATE INDEX failed_calls_by_change ON surestep.failed_calls USING btree (changed_at);
 
 CREATE INDEX failed_calls_by_expiry ON surestep.failed_calls USING btree (expires_at);
@@ -382,9 +451,13 @@ CREATE INDEX tool_changes_by_tool ON surestep.tool_changes USING btree (tool, ch
 
 CREATE INDEX tool_slots_by_tool ON surestep.tool_slots USING btree (tool);
 
+CREATE TRIGGER answer_stays BEFORE UPDATE ON surestep.approvals FOR EACH ROW WHEN ((old.status <> ALL (ARRAY['pending'::text, 'withdrawn'::text]))) EXECUTE FUNCTION surestep.keep_answer();
+
 CREATE TRIGGER change_noted AFTER INSERT OR DELETE OR UPDATE ON surestep.tool_settings FOR EACH ROW EXECUTE FUNCTION surestep.note_tool_change();
 
 CREATE TRIGGER changes_stay BEFORE DELETE OR UPDATE OR TRUNCATE ON surestep.tool_changes FOR EACH STATEMENT EXECUTE FUNCTION surestep.refuse_rewriting();
+
+CREATE TRIGGER decisions_stay BEFORE DELETE OR UPDATE ON surestep.decisions FOR EACH ROW EXECUTE FUNCTION surestep.keep_decision();
 
 CREATE TRIGGER heed_tombstones BEFORE INSERT ON surestep.runs FOR EACH ROW EXECUTE FUNCTION surestep.heed_tombstones();
 
@@ -395,6 +468,9 @@ ALTER TABLE ONLY surestep.approvals
 
 ALTER TABLE ONLY surestep.artifacts
     ADD CONSTRAINT artifacts_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY surestep.decisions
+    ADD CONSTRAINT decisions_approval_id_fkey FOREIGN KEY (approval_id) REFERENCES surestep.approvals(approval_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY surestep.journal
     ADD CONSTRAINT journal_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from checkpoints.refusals import Word
 from nodes.answers import check_decision, default_decision
 from plans.decisions import ApprovalRequest, Decision
 from plans.errors import ApprovalConflict
+from plans.principals import Principal
 
 if TYPE_CHECKING:
     from nodes.engine import Engine
@@ -22,7 +24,7 @@ async def waiting(engine: Engine, picture: RunFold) -> dict[str, ApprovalRequest
 
 
 async def take_decisions(engine: Engine, picture: RunFold, decisions: Mapping[str, Decision], by: str) -> None:
-    """Check every decision before the first is stored; then store each, the first decision of a request winning.
+    """Check every decision, then store all of them or none; the first decision of a request wins.
 
     Raises ApprovalConflict.
     """
@@ -32,9 +34,8 @@ async def take_decisions(engine: Engine, picture: RunFold, decisions: Mapping[st
         if request is None:
             raise ApprovalConflict(f"nothing waits under the approval id {approval_id!r}; it may have been decided")
         check_decision(request, decision, engine.registry, can_plan=engine.planner is not None)
-    for approval_id, decision in decisions.items():
-        seen = asked[approval_id].args_sha256
-        await engine.approvals.decide(approval_id, decision, by, args_sha256=seen)
+    words = [Word(each, decision, asked[each].args_sha256) for each, decision in decisions.items()]
+    await engine.approvals.decide_all(words, Principal(name=by))
 
 
 async def take_decision_of_step(

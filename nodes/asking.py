@@ -14,6 +14,7 @@ from nodes.step_run import base_id
 from plans.decisions import ApprovalRequest, RequestKind
 from plans.errors import ApprovalConflict
 from plans.plan import Risk
+from plans.principals import Principal
 from plans.values import JSON, sha256_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ async def ask_person(session: Session, unit: str, asked: Ask) -> None:
     session.scheduling().park(unit)
     if decision := default_decision(session.approve, "risk"):
         with suppress(ApprovalConflict):  # somebody has decided before this run was told to ask nobody
-            await session.engine.approvals.decide(request.approval_id, decision, f"--approve {session.approve}")
+            by = Principal(name=f"--approve {session.approve}")
+            await session.engine.approvals.decide(request.approval_id, decision, by, refuses=True)
         await take_decisions(session)
 
 

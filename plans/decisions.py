@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from plans.plan import Risk
+from plans.principals import Principal
 from plans.provenance import Provenance
 from plans.values import JSON
 
@@ -49,6 +50,16 @@ class Respond(_Frozen):
 
 Decision = Annotated[Approve | Reject | Edit | Respond, Field(discriminator="type")]
 DECISION: TypeAdapter[Approve | Reject | Edit | Respond] = TypeAdapter(Decision)
+
+
+class Vote(_Frozen):
+    """What one person has said to one request, as what, when, and by which door (`via`: library, command line, …)."""
+
+    by: Principal
+    decision: Decision
+    via: str
+    at: datetime
+
 
 RequestKind = Literal["risk", "unknown_outcome", "review", "question", "ticket"]
 

@@ -14,7 +14,14 @@ SurestepError                        1
 │   ├── PlanRejected                     a given plan has faults (all of them are carried)
 │   ├── UnknownThread
 │   ├── UnknownTool
-│   ├── ApprovalConflict                 somebody else decided first, or there is nothing to decide
+│   ├── ApprovalConflict                 a decision that is not taken; it has changed nothing
+│   │   ├── UnknownApproval              nothing was asked under this id, or nothing that this person can see
+│   │   ├── ForeignDecision              asked on another thread, or of people with other roles
+│   │   ├── MalformedDecision            no answer to this question, or arguments that the tool does not take
+│   │   ├── StaleDecision                about other arguments than those that wait, or a question taken back
+│   │   ├── LateDecision                 nobody answered in time, and that was a no
+│   │   ├── DoubleDecision               the same was decided before
+│   │   └── ConflictingDecision          something else was decided before
 │   └── ThreadBusy                   6   the thread has another run, and that is on its way
 ├── RunBusy                          6   another worker drives this run
 ├── StaleOwner                       6   this worker was replaced while it was away
@@ -91,7 +98,51 @@ class UnknownTool(UsageError):
 
 
 class ApprovalConflict(UsageError):
-    """Somebody else decided first, or there is nothing to decide."""
+    """A decision that is not taken, and has changed nothing. `code` says why in one word, for programs."""
+
+    code: ClassVar[str] = "CONFLICT"
+
+
+class UnknownApproval(ApprovalConflict):
+    """Nothing was asked under this id, or nothing that this person can see."""
+
+    code = "UNKNOWN_APPROVAL"
+
+
+class ForeignDecision(ApprovalConflict):
+    """What was asked on another thread, or of people with other roles."""
+
+    code = "FOREIGN_DECISION"
+
+
+class MalformedDecision(ApprovalConflict):
+    """No answer to this question, or with arguments that the tool does not take."""
+
+    code = "MALFORMED_DECISION"
+
+
+class StaleDecision(ApprovalConflict):
+    """About other arguments than those that wait, or about a question that was taken back."""
+
+    code = "STALE_DECISION"
+
+
+class LateDecision(ApprovalConflict):
+    """Nobody had answered in time, and that was a no."""
+
+    code = "LATE_DECISION"
+
+
+class DoubleDecision(ApprovalConflict):
+    """The same was decided before; it is not counted twice."""
+
+    code = "DOUBLE_DECISION"
+
+
+class ConflictingDecision(ApprovalConflict):
+    """Something else was decided before; the first decision holds."""
+
+    code = "CONFLICTING_DECISION"
 
 
 class ThreadBusy(UsageError):

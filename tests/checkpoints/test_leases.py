@@ -15,6 +15,7 @@ from checkpoints.journal import Journal
 from checkpoints.leases import Lease, Leases
 from plans.decisions import Approve
 from plans.errors import RunBusy, UnknownThread
+from plans.principals import Principal
 from tests.checkpoints.scenes import a_row, add_run, blocked, until
 from tests.checkpoints.test_approvals import a_request
 
@@ -157,7 +158,7 @@ async def test_an_owner_that_pauses_stays_if_one_of_its_approvals_is_decided(dat
     async with Leases(database) as leases:
         lease = await leases.acquire("r1", "host:1")
         if decided:
-            await approvals.decide("a2", Approve(), "ann")
+            await approvals.decide("a2", Approve(), Principal(name="ann"))
         assert await leases.release(lease, unless_decided=["a1", "a2"]) is not decided
         assert lease.alive(time.monotonic()) is decided
 

@@ -13,6 +13,7 @@ from nodes.approve import inbox_request
 from nodes.asking import record_request
 from plans.decisions import ApprovalRequest, Approve, Edit, Reject, Respond
 from plans.errors import ApprovalConflict
+from plans.principals import Principal
 from plans.values import sha256_of
 from tests.nodes.rows import asked
 from tests.running import plan, running, step
@@ -205,7 +206,7 @@ async def test_a_step_that_asks_with_other_arguments_takes_its_older_question_ba
         await record_request(session, "a", "risk", "send", {"text": "other"}, "high", "it reads otherwise now")
         await agent.engine.close_session(run_id)
         with pytest.raises(ApprovalConflict, match="withdrawn"):
-            await agent.engine.approvals.decide(old["a"], Approve(), "ann")
+            await agent.engine.approvals.decide(old["a"], Approve(), Principal(name="ann"))
         shown = await agent.show("t")
     assert {request.args["text"] for request in shown.approvals} == {"other", "b"}
     assert old["b"] in {request.approval_id for request in shown.approvals}

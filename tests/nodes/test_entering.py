@@ -17,6 +17,7 @@ from graph.gateway import Agent
 from nodes.reopening import uncounted_s
 from plans.decisions import Approve
 from plans.errors import RunBusy, StaleOwner
+from plans.principals import Principal
 from tests.nodes.model_server import ScriptedModel
 from tests.running import plan, running, step
 from tools.registry import ToolContext, Toolkit
@@ -215,7 +216,7 @@ async def test_a_decision_in_the_moment_of_letting_go_is_not_lost(
 
         async def late(lease: Lease, *, unless_decided: Any = ()) -> bool:
             for approval_id in unless_decided:
-                await agent.engine.approvals.decide(approval_id, Approve(), "ann")
+                await agent.engine.approvals.decide(approval_id, Approve(), Principal(name="ann"))
             return await release(lease, unless_decided=unless_decided)
 
         monkeypatch.setattr(agent.engine.leases, "release", late)

@@ -17,6 +17,7 @@ from nodes import scheduler
 from nodes.events import Event
 from plans.decisions import Reject, Respond
 from plans.failure import ToolFailure
+from plans.principals import Principal
 from tests.running import plan, running, step
 from tests.tools.test_isolation import eventually
 from tools.registry import Toolkit
@@ -192,7 +193,7 @@ async def test_a_persons_decision_is_not_overridden(
     monkeypatch.setattr(scheduler, "DECISIONS_EVERY_S", 60.0)
     async with running(database_url, tmp_path, [slow.kit]) as agent:
         going = asyncio.create_task(agent.run(plan=plan(step("s", "send"), WAIT), thread_id="t"))
-        await agent.engine.approvals.decide(await asked(agent), decision, "ann")
+        await agent.engine.approvals.decide(await asked(agent), decision, Principal(name="ann"))
         slow.go.set()
         await noted(agent)
         slow.over.set()

@@ -102,16 +102,25 @@ def record_approvals(server: Server, params: tuple[str]) -> Answer:
 
 
 @statement
-def decide_approval(server: Server, params: dict[str, Any]) -> Answer:
-    """Compare and set: the first decision about a pending question wins."""
-    row = server.approvals.get(params["approval_id"])
+def decide_approvals(server: Server, params: dict[str, Any]) -> Answer:
+    """Compare and set, all of them or none. Here nobody has a role or a tenant, and one person is enough."""
+    given = json.loads(params["given"])
+    waits = [_waits(server, word) for word in given]
+    if None in waits:
+        return []
+    rows = [row for row in waits if row is not None]
+    for row, word in zip(rows, given, strict=True):
+        row |= {"status": word["status"], "decision": word["decision"], "decided_by": params["by"]}
+        row["decided_at"] = server.timeline.moment()
+    return [{"request": row["request"], "status": row["status"]} for row in rows]
+
+
+def _waits(server: Server, word: dict[str, Any]) -> dict[str, Any] | None:
+    """The question that a word is about, if it waits, with the arguments that were seen."""
+    row = server.approvals.get(word["approval_id"])
     if row is None or row["status"] != "pending" or past(row["expires_at"], server):
-        return []
-    if params["args_sha256"] not in (None, row["request"]["args_sha256"]):
-        return []
-    row |= {"status": params["status"], "decision": json.loads(params["decision"]), "decided_by": params["by"]}
-    row["decided_at"] = server.timeline.moment()
-    return [{"request": row["request"]}]
+        return None
+    return row if word["args_sha256"] in (None, row["request"]["args_sha256"]) else None
 
 
 @statement
@@ -122,7 +131,7 @@ def approvals_of_run(server: Server, params: tuple[str]) -> Answer:
 
 
 @statement
-def approval_by_id(server: Server, params: tuple[str]) -> Answer:
+def approval_by_id(server: Server, params: tuple[str, str]) -> Answer:
     """One question."""
     return [_shown(server, server.approvals[params[0]])] if params[0] in server.approvals else []
 

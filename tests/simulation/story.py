@@ -21,6 +21,7 @@ from graph.gateway import Agent
 from graph.result import RunResult
 from nodes import schemas
 from plans.errors import ApprovalConflict, DatabaseUnavailable, RunBusy, StaleOwner, UnknownThread
+from plans.principals import Principal
 from tests.simulation.doors import Gone, MemoryDatabase, Wire
 from tests.simulation.laws import check_ended, look_around
 from tests.simulation.memory_engine import agent_of, forget, open_memory_engine
@@ -261,7 +262,7 @@ class Story:
         self.world.say(f"the person: {said.type} {request['step_id']}")
         try:
             await Approvals(MemoryDatabase(wire)).decide(
-                request["approval_id"], said, "ann", args_sha256=request["args_sha256"]
+                request["approval_id"], said, Principal(name="ann"), args_sha256=request["args_sha256"]
             )
         except ApprovalConflict as conflict:
             self.world.say(f"the person: {conflict}")

@@ -22,6 +22,7 @@ from checkpoints.rows import Row
 from checkpoints.runs import RunRecord, Runs
 from plans.decisions import ApprovalRequest, Approve, Reject
 from plans.errors import SurestepError
+from plans.principals import Principal
 from tests.simulation.doors import MemoryArtifacts, MemoryDatabase, MemoryJournal, MemoryLeases, Wire
 from tests.simulation.server import STATEMENTS, Server
 from tests.simulation.timeline import Timeline, chance, simulated
@@ -175,7 +176,8 @@ class Sequence:
         name = f"{run_id} a{self.draw.randint(1, 3)}"
         said = self.draw.choice((Approve(), Reject(message="no")))
         seen = self.draw.choice((None, "h", "h", "other"))
-        return (await self.stores.approvals.decide(name, said, "ann", args_sha256=seen)).approval_id
+        by = Principal(name="ann")
+        return (await self.stores.approvals.decide(name, said, by, args_sha256=seen)).request.approval_id
 
     async def list(self, _: int, run_id: str) -> Any:
         """What is asked, on the run and on the thread."""
@@ -238,7 +240,9 @@ def test_the_sequences_meet_every_verdict() -> None:
         ("acquire", "UnknownThread"),
         ("release", True),
         ("release", False),
-        ("decide", "ApprovalConflict"),
+        ("decide", "ConflictingDecision"),
+        ("decide", "StaleDecision"),
+        ("decide", "UnknownApproval"),
         ("create", "UsageError"),
         ("status", "StaleOwner"),
         ("in_transaction", []),
