@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from plans.expressions import InvalidExpression, holds, names_read
+from plans.strict_values import number_of
 from plans.values import JSON
 from tools.named_rules import Amount, Condition, NamedRule, Rule
-from tools.strict_values import number_of
 
 
 class _Missing:

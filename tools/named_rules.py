@@ -12,8 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator
 
+from plans import strict_values as strict
 from plans.values import JSON
-from tools import strict_values as strict
 from tools.declared import Declared
 
 Number = Annotated[Decimal, Field(allow_inf_nan=False)]

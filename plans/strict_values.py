@@ -1,4 +1,4 @@
-"""What the named rules judge values with: addresses, hosts, numbers, patterns and paths, read strictly.
+"""What rules over arguments judge values with: addresses, hosts, numbers, patterns and paths, read strictly.
 
 All of it is about what hostile values look like: what cannot be read in one way only is not read at all.
 """
