@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -221,15 +222,7 @@ def argument_of(place: str) -> str:
 
 def fits(name: str, globs: Iterable[str]) -> bool:
     """Whether one of these globs describes a name."""
-    return any(_expression(glob).fullmatch(name) for glob in globs)
-
-
-@lru_cache(maxsize=4_096)
-def _expression(glob: str) -> re.Pattern[str]:
-    """Runs of stars are one, and what is between them is found at its first place: no two ways to match."""
-    parts = [re.escape(part).replace(r"\?", ".") for part in re.sub(r"\*+", "*", glob).split("*")]
-    first, *others = parts
-    return re.compile(first + "".join(f"(?>.*?{part})" for part in others[:-1]) + (f".*{others[-1]}" if others else ""))
+    return any(fnmatchcase(name, glob) for glob in globs)
 
 
 def _source(source: str) -> tuple[str, tuple[str, ...]]:
