@@ -134,12 +134,17 @@ class Approvals:
         reached("approval.withdrawn")
         return [row["approval_id"] for row in withdrawn]
 
-    async def expire(self) -> list[ApprovalRequest]:
-        """Write down as expired what nobody answered in time; gives those requests, each of them once."""
-        return [
-            ApprovalRequest.model_validate(row["request"])
-            for row in await self._database.fetch(QUERIES["expire_approvals"])
-        ]
+    async def expire(self, run_id: str | None = None) -> list[ApprovalRequest]:
+        """Write down as expired what nobody answered in time, of one run or of all; gives those requests, each of them
+        once."""
+        expired = await self._database.fetch(QUERIES["expire_approvals"], {"run_id": run_id})
+        reached("sweep.expired")
+        return [ApprovalRequest.model_validate(row["request"]) for row in expired]
+
+    async def escalate(self) -> list[ApprovalRequest]:
+        """Write down which questions are now for others too; gives those requests, each of them once."""
+        escalated = await self._database.fetch(QUERIES["escalate_approvals"])
+        return [ApprovalRequest.model_validate(row["request"]) for row in escalated]
 
 
 def _approval(row: Mapping[str, Any]) -> Approval:

@@ -61,6 +61,17 @@ KEEPING: Mapping[str, str] = MappingProxyType(
 )
 """The points that an archive and an erasure come to."""
 
+SWEEPING: Mapping[str, str] = MappingProxyType(
+    {
+        "sweep.expired": "Questions that nobody answered in time are stored as expired; their runs stand still.",
+        "sweep.claimed": "A run that nobody drives is this sweeper's to resume for a while; nothing of it goes on.",
+        "sweep.resumed": "The run has gone on and stands still again; the sweeper has not written that down.",
+        "outbox.claimed": "Events are this sweeper's to deliver for a while; nothing was sent.",
+        "outbox.sent": "The receiver has taken an event; that is not stored.",
+    }
+)
+"""The points that a sweep comes to."""
+
 hook: Callable[[str], None] | None = None
 """Called with the name of each point that is reached; set only by the tests' child processes."""
 

@@ -392,10 +392,11 @@ WITH held AS (
     SELECT run_id FROM surestep.leases
     WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner IS NOT NULL FOR NO KEY UPDATE
 ), listed AS MATERIALIZED (
-    SELECT status FROM surestep.approvals WHERE approval_id = ANY (%(unless_decided)s::text[]) FOR SHARE
+    SELECT status <> 'pending' OR expires_at <= clock_timestamp() AS answered
+    FROM surestep.approvals WHERE approval_id = ANY (%(unless_decided)s::text[]) FOR SHARE
 ), let_go AS (
     UPDATE surestep.leases l SET owner = NULL, backend_pid = NULL, backend_start = NULL, expires_at = NULL
-    FROM held WHERE l.run_id = held.run_id AND NOT EXISTS (SELECT FROM listed WHERE status <> 'pending')
+    FROM held WHERE l.run_id = held.run_id AND NOT EXISTS (SELECT FROM listed WHERE answered)
     RETURNING l.run_id
 )
 SELECT EXISTS (SELECT FROM let_go) AS released FROM held;
@@ -471,24 +472,34 @@ SELECT * FROM surestep.runs WHERE thread_id = %s ORDER BY created_at DESC, run_i
 SELECT * FROM surestep.runs ORDER BY created_at DESC, run_id DESC LIMIT %s;
 
 -- name: runs_left_behind
--- A run that was decided and not taken up again, and one whose worker is gone: nobody goes on with them by itself.
-SELECT r.thread_id, r.status FROM surestep.runs r JOIN surestep.leases l USING (run_id)
-WHERE l.fence > 0 AND NOT (
+-- Runs with which nobody goes on by himself, and why: answered or not answered in time, asked to end, without the worker
+-- that drove it, or stopped in order, which somebody wanted. `left_to_s` is until when a sweeper leaves it to another.
+SELECT r.run_id, r.thread_id, r.status, s.attempts, s.last_error,
+    extract(epoch FROM s.next_at - clock_timestamp())::float8 AS left_to_s,
+    CASE
+        WHEN l.cancel_requested THEN 'cancelled'
+        WHEN r.status = 'running' AND l.owner IS NULL THEN 'stopped'
+        WHEN r.status = 'running' THEN 'lost'
+        WHEN asked.decided THEN 'decided'
+        ELSE 'expired'
+    END AS why
+FROM surestep.runs r JOIN surestep.leases l USING (run_id) LEFT JOIN surestep.resumptions s USING (run_id)
+CROSS JOIN LATERAL (
+    SELECT bool_or(a.status NOT IN ('pending', 'expired')) AS decided, count(*) > 0 AS answered
+    FROM surestep.approvals a
+    WHERE a.run_id = r.run_id AND a.status <> 'withdrawn'
+        AND (a.status <> 'pending' OR a.expires_at <= clock_timestamp())
+        AND NOT EXISTS (
+            SELECT FROM surestep.journal j
+            WHERE j.run_id = r.run_id AND j.kind = 'decision' AND j.body ->> 'approval_id' = a.approval_id
+        )
+) AS asked
+WHERE r.status IN ('running', 'paused', 'limited') AND l.fence > 0 AND NOT (
     l.owner IS NOT NULL AND l.expires_at > clock_timestamp() AND EXISTS (
         SELECT FROM pg_stat_activity a
         WHERE a.pid = l.backend_pid AND (a.backend_start IS NULL OR a.backend_start = l.backend_start)
     )
-) AND (
-    r.status = 'running' OR (
-        r.status = 'paused' AND EXISTS (
-            SELECT FROM surestep.approvals a
-            WHERE a.run_id = r.run_id AND a.status NOT IN ('pending', 'withdrawn') AND NOT EXISTS (
-                SELECT FROM surestep.journal j
-                WHERE j.run_id = r.run_id AND j.kind = 'decision' AND j.body ->> 'approval_id' = a.approval_id
-            )
-        )
-    )
-)
+) AND (l.cancel_requested OR r.status = 'running' OR (r.status = 'paused' AND asked.answered))
 ORDER BY r.created_at, r.run_id;
 
 -- name: set_run_status
@@ -578,6 +589,14 @@ RETURNING approval_id;
 -- name: expire_approvals
 UPDATE surestep.approvals SET status = 'expired', decided_at = clock_timestamp()
 WHERE status = 'pending' AND expires_at <= clock_timestamp()
+    AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s::text)
+RETURNING request;
+
+-- name: escalate_approvals
+UPDATE surestep.approvals SET escalated_at = clock_timestamp()
+WHERE status = 'pending' AND escalated_at IS NULL AND (request -> 'escalates_at') IS NOT NULL
+    AND (request ->> 'escalates_at')::timestamptz <= clock_timestamp()
+    AND (expires_at IS NULL OR expires_at > clock_timestamp())
 RETURNING request;
 
 -- ---------------------------------------------------------------- tool settings
@@ -1038,3 +1057,79 @@ SELECT EXISTS (SELECT FROM surestep.artifacts WHERE location = %(location)s) AS 
 
 -- name: forget_file
 DELETE FROM surestep.loose_files WHERE location = %(location)s;
+
+-- ---------------------------------------------------------------- outbox
+
+-- name: claim_events
+-- Who takes an event moves on first when it is due next: it comes again if he dies. One that is too old, or that is about
+-- a question which waits for nobody any more, ends here.
+WITH due AS (
+    SELECT event_id, kind, run_id, approval_id, at FROM surestep.outbox
+    WHERE ended IS NULL AND next_at <= clock_timestamp() AND (%(run_id)s::text IS NULL OR run_id = %(run_id)s::text)
+    ORDER BY next_at LIMIT %(most)s FOR UPDATE SKIP LOCKED
+), judged AS MATERIALIZED (
+    SELECT d.event_id, r.thread_id, r.tenant, a.request, CASE
+        WHEN d.at <= clock_timestamp() - make_interval(secs => %(give_up_after_s)s) THEN 'given_up'
+        WHEN d.kind IN ('approval_requested', 'approval_escalated', 'outcome_unknown') AND NOT coalesce(
+            a.status = 'pending' AND (a.expires_at IS NULL OR a.expires_at > clock_timestamp()), false
+        ) THEN 'outdated'
+        WHEN d.kind = 'run_limited' AND r.status <> 'limited' THEN 'outdated'
+    END AS ended
+    FROM due d JOIN surestep.runs r USING (run_id) LEFT JOIN surestep.approvals a USING (approval_id)
+)
+UPDATE surestep.outbox o
+SET ended = j.ended, ended_at = CASE WHEN j.ended IS NOT NULL THEN clock_timestamp() END,
+    attempts = o.attempts + (j.ended IS NULL)::int,
+    next_at = clock_timestamp() + make_interval(secs => %(hold_s)s)
+FROM judged j
+WHERE o.event_id = j.event_id
+RETURNING o.event_id, o.kind, o.run_id, j.thread_id, j.tenant, o.code, o.message, o.at, o.attempts, o.ended, j.request;
+
+-- name: event_delivered
+UPDATE surestep.outbox SET ended = 'delivered', ended_at = clock_timestamp(), last_error = NULL
+WHERE event_id = %(event_id)s AND ended IS NULL;
+
+-- name: event_not_delivered
+UPDATE surestep.outbox
+SET last_error = %(error)s, next_at = clock_timestamp() + make_interval(secs => %(again_in_s)s)
+WHERE event_id = %(event_id)s AND ended IS NULL;
+
+-- name: forget_events
+DELETE FROM surestep.outbox WHERE event_id = ANY (ARRAY(
+    SELECT event_id FROM surestep.outbox WHERE ended_at <= clock_timestamp() - make_interval(secs => %(older_than_s)s)
+    LIMIT 1000 FOR UPDATE SKIP LOCKED
+));
+
+-- name: standing_of_outbox
+SELECT count(*) FILTER (WHERE ended IS NULL) AS waiting,
+    count(*) FILTER (WHERE ended IS NULL AND last_error IS NOT NULL) AS failing,
+    count(*) FILTER (WHERE ended = 'given_up') AS given_up,
+    min(at) FILTER (WHERE ended IS NULL) AS oldest,
+    (array_agg(last_error ORDER BY at DESC) FILTER (WHERE last_error IS NOT NULL))[1] AS last_error
+FROM surestep.outbox;
+
+-- ---------------------------------------------------------------- resumptions
+
+-- name: claim_resumption
+-- The next attempt is a while away before this one begins: two who sweep do not take the same run, and one that brings
+-- its worker down is not tried for ever. With the last attempt it is told.
+WITH claimed AS (
+    INSERT INTO surestep.resumptions AS r (run_id, attempts, next_at)
+    SELECT run_id, 1, clock_timestamp() + make_interval(secs => %(pause_s)s)
+    FROM surestep.runs WHERE run_id = %(run_id)s
+    ON CONFLICT (run_id) DO UPDATE
+    SET attempts = r.attempts + 1,
+        next_at = clock_timestamp() + make_interval(secs => least(%(pause_s)s * 2 ^ r.attempts, 3600))
+    WHERE r.next_at <= clock_timestamp() AND r.attempts < %(most)s
+    RETURNING run_id, attempts, last_error
+), told AS (
+    INSERT INTO surestep.outbox (kind, run_id, code, message)
+    SELECT 'run_stuck', run_id, 'RUN_STUCK', last_error FROM claimed WHERE attempts = %(most)s
+)
+SELECT attempts FROM claimed;
+
+-- name: resumption_failed
+UPDATE surestep.resumptions SET last_error = %(error)s WHERE run_id = %(run_id)s;
+
+-- name: forget_resumption
+DELETE FROM surestep.resumptions WHERE run_id = %(run_id)s;

@@ -85,6 +85,38 @@ BEGIN
         USING ERRCODE = 'restrict_violation';
 END $$;
 
+CREATE FUNCTION surestep.tell_of_approval() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO surestep.outbox (kind, run_id, approval_id, code)
+    VALUES (
+        CASE
+            WHEN NEW.status = 'expired' THEN 'approval_expired'
+            WHEN TG_OP = 'UPDATE' AND NEW.escalated_at IS DISTINCT FROM OLD.escalated_at THEN 'approval_escalated'
+            WHEN NEW.request ->> 'kind' = 'unknown_outcome' THEN 'outcome_unknown'
+            ELSE 'approval_requested'
+        END,
+        NEW.run_id, NEW.approval_id,
+        CASE
+            WHEN NEW.status = 'expired' THEN 'APPROVAL_EXPIRED'
+            WHEN NEW.request ->> 'kind' = 'unknown_outcome' THEN 'UNKNOWN_OUTCOME'
+        END
+    );
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION surestep.tell_of_run() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO surestep.outbox (kind, run_id, code, message)
+    VALUES (
+        'run_' || NEW.status, NEW.run_id, NEW.summary -> 'failure' ->> 'code', NEW.summary -> 'failure' ->> 'message'
+    );
+    RETURN NULL;
+END $$;
+
 CREATE TABLE surestep.approvals (
     approval_id text NOT NULL,
     run_id text NOT NULL,
@@ -100,6 +132,7 @@ CREATE TABLE surestep.approvals (
     expires_at timestamp with time zone,
     voters text[] DEFAULT '{}'::text[] NOT NULL,
     asking integer DEFAULT 1 NOT NULL,
+    escalated_at timestamp with time zone,
     CONSTRAINT approvals_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'rejected'::text, 'edited'::text, 'answered'::text, 'expired'::text, 'withdrawn'::text])))
 );
 
@@ -214,6 +247,30 @@ CREATE TABLE surestep.loose_files (
 CREATE TABLE surestep.migrations (
     name text NOT NULL,
     applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE surestep.outbox (
+    event_id text DEFAULT (gen_random_uuid())::text NOT NULL,
+    kind text NOT NULL,
+    run_id text NOT NULL,
+    approval_id text,
+    code text,
+    message text,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    last_error text,
+    ended text,
+    ended_at timestamp with time zone,
+    CONSTRAINT outbox_ended_check CHECK ((ended = ANY (ARRAY['delivered'::text, 'outdated'::text, 'given_up'::text]))),
+    CONSTRAINT outbox_kind_check CHECK ((kind = ANY (ARRAY['approval_requested'::text, 'approval_escalated'::text, 'approval_expired'::text, 'outcome_unknown'::text, 'run_failed'::text, 'run_limited'::text, 'run_stuck'::text])))
+);
+
+CREATE TABLE surestep.resumptions (
+    run_id text NOT NULL,
+    attempts integer NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    last_error text
 );
 
 CREATE TABLE surestep.shadow_counts (
@@ -372,6 +429,12 @@ ALTER TABLE ONLY surestep.loose_files
 ALTER TABLE ONLY surestep.migrations
     ADD CONSTRAINT migrations_pkey PRIMARY KEY (name);
 
+ALTER TABLE ONLY surestep.outbox
+    ADD CONSTRAINT outbox_pkey PRIMARY KEY (event_id);
+
+ALTER TABLE ONLY surestep.resumptions
+    ADD CONSTRAINT resumptions_pkey PRIMARY KEY (run_id);
+
 ALTER TABLE ONLY surestep.runs
     ADD CONSTRAINT runs_pkey PRIMARY KEY (run_id);
 
@@ -417,9 +480,13 @@ ALTER TABLE ONLY surestep.tool_starts
 ALTER TABLE ONLY surestep.toolkit_schemas
     ADD CONSTRAINT toolkit_schemas_pkey PRIMARY KEY (toolkit, sha256);
 
+CREATE INDEX approvals_by_expiry ON surestep.approvals USING btree (expires_at) WHERE (status = 'pending'::text);
+
 CREATE INDEX approvals_by_run ON surestep.approvals USING btree (run_id);
 
 CREATE INDEX approvals_pending ON surestep.approvals USING btree (thread_id) WHERE (status = 'pending'::text);
+
+CREATE INDEX approvals_to_escalate ON surestep.approvals USING btree (approval_id) WHERE ((status = 'pending'::text) AND (escalated_at IS NULL) AND ((request -> 'escalates_at'::text) IS NOT NULL));
 
 CREATE INDEX artifacts_by_location ON surestep.artifacts USING btree (location) WHERE (location IS NOT NULL);
 
@@ -431,6 +498,10 @@ CREATE INDEX failed_calls_by_expiry ON surestep.failed_calls USING btree (expire
 
 CREATE INDEX journal_of_plans ON surestep.journal USING btree (kind, at) WHERE (kind = ANY (ARRAY['draft'::text, 'older_form'::text]));
 
+CREATE INDEX outbox_by_run ON surestep.outbox USING btree (run_id);
+
+CREATE INDEX outbox_due ON surestep.outbox USING btree (next_at) WHERE (ended IS NULL);
+
 CREATE INDEX runs_by_age ON surestep.runs USING btree (created_at);
 
 CREATE INDEX runs_by_end ON surestep.runs USING btree (ended_at) WHERE (ended_at IS NOT NULL);
@@ -438,6 +509,8 @@ CREATE INDEX runs_by_end ON surestep.runs USING btree (ended_at) WHERE (ended_at
 CREATE INDEX runs_by_parent ON surestep.runs USING btree (forked_from) WHERE (forked_from IS NOT NULL);
 
 CREATE INDEX runs_by_thread ON surestep.runs USING btree (thread_id, created_at);
+
+CREATE INDEX runs_open ON surestep.runs USING btree (created_at) WHERE (status = ANY (ARRAY['running'::text, 'paused'::text, 'limited'::text]));
 
 CREATE INDEX shadow_differences_by_pair ON surestep.shadow_differences USING btree (tool, candidate, difference_id);
 
@@ -453,11 +526,17 @@ CREATE INDEX tool_slots_by_tool ON surestep.tool_slots USING btree (tool);
 
 CREATE TRIGGER answer_stays BEFORE UPDATE ON surestep.approvals FOR EACH ROW WHEN ((old.status <> ALL (ARRAY['pending'::text, 'withdrawn'::text]))) EXECUTE FUNCTION surestep.keep_answer();
 
+CREATE TRIGGER asked_again_is_told AFTER UPDATE ON surestep.approvals FOR EACH ROW WHEN ((((new.status IS DISTINCT FROM old.status) AND (new.status = ANY (ARRAY['pending'::text, 'expired'::text]))) OR ((new.status = 'pending'::text) AND (new.escalated_at IS DISTINCT FROM old.escalated_at)))) EXECUTE FUNCTION surestep.tell_of_approval();
+
+CREATE TRIGGER asked_is_told AFTER INSERT ON surestep.approvals FOR EACH ROW WHEN ((new.status = 'pending'::text)) EXECUTE FUNCTION surestep.tell_of_approval();
+
 CREATE TRIGGER change_noted AFTER INSERT OR DELETE OR UPDATE ON surestep.tool_settings FOR EACH ROW EXECUTE FUNCTION surestep.note_tool_change();
 
 CREATE TRIGGER changes_stay BEFORE DELETE OR UPDATE OR TRUNCATE ON surestep.tool_changes FOR EACH STATEMENT EXECUTE FUNCTION surestep.refuse_rewriting();
 
 CREATE TRIGGER decisions_stay BEFORE DELETE OR UPDATE ON surestep.decisions FOR EACH ROW EXECUTE FUNCTION surestep.keep_decision();
+
+CREATE TRIGGER failure_is_told AFTER UPDATE ON surestep.runs FOR EACH ROW WHEN (((new.status IS DISTINCT FROM old.status) AND (new.status = ANY (ARRAY['failed'::text, 'limited'::text])))) EXECUTE FUNCTION surestep.tell_of_run();
 
 CREATE TRIGGER heed_tombstones BEFORE INSERT ON surestep.runs FOR EACH ROW EXECUTE FUNCTION surestep.heed_tombstones();
 
@@ -477,6 +556,12 @@ ALTER TABLE ONLY surestep.journal
 
 ALTER TABLE ONLY surestep.leases
     ADD CONSTRAINT leases_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY surestep.outbox
+    ADD CONSTRAINT outbox_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY surestep.resumptions
+    ADD CONSTRAINT resumptions_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY surestep.template_uses
     ADD CONSTRAINT template_uses_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;

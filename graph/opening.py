@@ -40,6 +40,7 @@ def options_from(settings: Settings) -> EngineOptions:
         checks=settings.verifier_model != NO_VERIFIER,
         plan_versions=replace(PLAN_VERSIONS, canary=settings.plan_canary),
         on_unplannable=settings.on_unplannable,
+        approval_expires_s=settings.approval_expires_s,
     )
 
 

@@ -15,9 +15,11 @@ from checkpoints.runs import Durability
 from graph.variables import filled
 from nodes.model_settings import PROMPT_TOKENS
 from plans.errors import ConfigurationError
+from plans.failure import ToolFailure
 from plans.wording import kind_of, nearest
 from tools.http.hosts import patterns, private_addresses
 from tools.http.toolkit import MOST_BYTES
+from tools.http.urls import parse
 from tools.mcp.config import Server
 from tools.openapi.config import Service
 
@@ -26,7 +28,10 @@ UNPREFIXED = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
 CONNECTION_PREFIX = "SURESTEP_CONNECTION_"
 NO_VERIFIER = "off"
 """The name of a verifier that says: no model is asked whether a plan still holds."""
-SECRET = frozenset({"api_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp", "openapi"})
+SECRET = frozenset(
+    {"api_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp", "openapi", "notify_url",
+     "notify_secret", "server_token"}
+)  # fmt: skip
 """Settings whose value is never repeated in a message."""
 TABLES = ("mcp", "openapi")
 """Settings that are tables of toolkits: only in the file, and with `${NAME}` for variables of the environment."""
@@ -50,7 +55,11 @@ class Settings(BaseModel):
     outside system to its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `lease_s` is how long a worker that cannot be
     reached keeps its runs. `durability` says when LangGraph's checkpoints are saved: "exit" where a drive ends, "async"
     or "sync" also between nodes, for those who look into a thread's history. `on_unplannable` says whether a person is
-    asked when no plan can be made, or the run ends with the reason at once. `input_root` is where clients of a server
+    asked when no plan can be made, or the run ends with the reason at once. `approval_expires_s` is how long a question
+    to a person waits before silence counts as a no; None ("none"): for ever. `notify_url` is told of
+    questions and of runs that fail, in requests signed with `notify_secret`. `sweep_every_s` is how often a server that
+    runs the graph looks for what was answered, or not in time; None ("none"): never. `server_url` is the server by which
+    runs go on that were begun on it, `server_token` what it asks for. `input_root` is where clients of a server
     may name files. `plan_canary` is the share of runs, in per cent, that a worker begins on a new version of the plan
     contract while workers of the version before still run (`plans/versions.py`). `http_hosts` are those that the tool
     `http` may read from, `http_private_hosts` those whose addresses need not be public (name=address), for it and for
@@ -78,6 +87,12 @@ class Settings(BaseModel):
     durability: Durability = "exit"
     plan_canary: float = Field(default=100.0, ge=0, le=100, allow_inf_nan=False)
     on_unplannable: Literal["ask", "refuse"] = "ask"
+    approval_expires_s: float | None = Field(default=300.0, gt=0, le=31_536_000)
+    notify_url: str | None = None
+    notify_secret: SecretStr | None = Field(default=None, min_length=16)
+    sweep_every_s: float | None = Field(default=5.0, ge=0.1, le=3_600)
+    server_url: str | None = None
+    server_token: SecretStr | None = None
     model: str | None = None
     small_model: str | None = None
     verifier_model: str | None = None
@@ -113,10 +128,20 @@ class Settings(BaseModel):
             name.strip(): _price(name, said) for name, said in (each.rpartition("=")[::2] for each in value.split(","))
         }
 
-    @field_validator("prepare_threshold", mode="before")
+    @field_validator("prepare_threshold", "approval_expires_s", "sweep_every_s", mode="before")
     @classmethod
     def _none_in_words(cls, value: Any) -> Any:
         return None if isinstance(value, str) and value.lower() in ("none", "off") else value
+
+    @field_validator("notify_url", "server_url")
+    @classmethod
+    def _an_address(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                parse(value)
+            except ToolFailure:  # what it says repeats parts of the URL
+                raise ValueError("an absolute http or https URL is expected, without a user in it") from None
+        return value
 
     @field_validator("http_hosts")
     @classmethod

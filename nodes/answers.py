@@ -92,7 +92,10 @@ def _read(item: Any) -> Decision | None:
 async def take_decisions(session: Session) -> list[tuple[ApprovalRequest, Decision]]:
     """Apply every stored decision that this run has not applied yet. No answer in time is a no."""
     taken = []
-    for stored in await session.engine.approvals.of_run(session.head_run_id):
+    known = await session.engine.approvals.of_run(session.head_run_id)
+    if any(stored.status == "expired" and stored.decided_at is None for stored in known):
+        await session.engine.approvals.expire(session.head_run_id)  # the silence is on record before it counts
+    for stored in known:
         request = session.fold.asked.get(stored.request.approval_id)
         decision = TOO_LATE if stored.status == "expired" else stored.decision
         if request is not None and decision is not None:

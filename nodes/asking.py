@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from nodes.admit import Ask
@@ -61,6 +61,7 @@ async def record_request(
     attempt = _attempt(session, unit)
     asked = approval_id(session, unit, kind, tool, args)
     await _withdraw_others(session, unit, asked)
+    created_at = datetime.fromtimestamp(session.clock.wall(), UTC)
     request = ApprovalRequest(
         approval_id=asked,
         run_id=session.head_run_id,
@@ -73,12 +74,19 @@ async def record_request(
         reason=reason,
         kind=kind,
         attempt=attempt,
-        created_at=datetime.fromtimestamp(session.clock.wall(), UTC),
+        created_at=created_at,
+        expires_at=_deadline(session, kind, created_at),
     )
     await session.engine.approvals.record([request])
     await session.record("asked", unit, attempt, body={"request": request.model_dump(mode="json")})
     session.emit(Event(kind="approval", step_id=unit, tool=tool, status="pending", message=reason))
     return request
+
+
+def _deadline(session: Session, kind: RequestKind, asked_at: datetime) -> datetime | None:
+    """When silence counts as a no. Whether something has happened is a question of fact: no silence answers it."""
+    after_s = session.engine.options.approval_expires_s
+    return None if after_s is None or kind == "unknown_outcome" else asked_at + timedelta(seconds=after_s)
 
 
 async def _withdraw_others(session: Session, unit: str, asked: str) -> None:

@@ -40,7 +40,7 @@ from tools.registry import Registry
 @dataclass(frozen=True)
 class EngineOptions:
     """How an engine is set up; the settings in `graph/settings.py` say where each comes from. `checks` says whether
-    models are asked if a plan still holds."""
+    models are asked if a plan still holds, `approval_expires_s` how long a question waits, if not for ever."""
 
     database_url: str | None = None
     folder: Path = Path(".surestep")
@@ -53,6 +53,7 @@ class EngineOptions:
     lease_s: float = LEASE_S
     durability: Durability = "exit"
     on_unplannable: Literal["ask", "refuse"] = "ask"
+    approval_expires_s: float | None = None
     eager: bool = False
     connections: Mapping[str, str] = field(default_factory=dict)
     checks: bool = True

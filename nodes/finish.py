@@ -65,7 +65,7 @@ async def finish(state: AgentState, session: Session) -> dict[str, Any]:
 
 async def _ended(state: AgentState, session: Session, body: Mapping[str, Any]) -> dict[str, Any]:
     """Tell everybody how it has ended, in the order in which a crash in between does least harm."""
-    summary = {"answer": body["answer"], "report_ref": body["report_ref"]}
+    summary = {"answer": body["answer"], "report_ref": body["report_ref"], "failure": _first(body["failures"])}
     await session.flush()
     owner = session.head_run_id, session.lease.fence
     await session.engine.runs.set_status(*owner, body["status"], summary, served=served(session.fold, body))
@@ -77,6 +77,11 @@ async def _ended(state: AgentState, session: Session, body: Mapping[str, Any]) -
     if state.get("messages"):
         update["messages"] = [AIMessage(body["answer"] or "", id=f"{session.head_run_id}-answer")]
     return update
+
+
+def _first(failures: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """What people are told of a run that did not get through."""
+    return {name: failures[0][name] for name in ("code", "message")} if failures else None
 
 
 def _failures(session: Session) -> list[Failure]:

@@ -21,6 +21,16 @@ Mark = Literal["well", "note", "ill"]
 SHOWN = {"well": ("✓", "green"), "note": ("·", "yellow"), "ill": ("✗", "red")}
 
 
+_LEFT = {
+    "decided": "was decided and not resumed",
+    "expired": "was not answered in time and not resumed",
+    "cancelled": "was asked to end and has not",
+    "lost": "has lost its worker",
+    "stopped": "was stopped on its way",
+}
+"""Why nobody goes on with a run by himself."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One check: "well", "note" (works, but know this) or "ill" (a run would fail)."""
@@ -95,8 +105,9 @@ async def _database(settings: Settings) -> list[Finding]:
 
 def _left_behind(runs: Sequence[Mapping[str, Any]]) -> Finding:
     """Runs with which nobody goes on by itself: decided and not resumed, or without the worker that drove them."""
-    why = {"paused": "was decided and not resumed", "running": "has lost its worker"}
-    told = [f"{row['thread_id']} {why[row['status']]}: {shared.surestep('resume', row['thread_id'])}" for row in runs]
+    told = [f"{row['thread_id']} {_LEFT[row['why']]}: {shared.surestep('resume', row['thread_id'])}" for row in runs]
+    if any(row["why"] != "stopped" for row in runs):
+        told.append(f"`{shared.surestep('sweep')}` goes on with all of them that were not stopped by somebody")
     return Finding("runs", "note" if told else "well", "; ".join(told) or "none is left behind")
 
 

@@ -121,6 +121,12 @@ def test_a_request_is_shown_in_full_and_harmlessly() -> None:
     assert '  empty  ""' in text
 
 
+NOT_RESUMED = (
+    "t was decided and not resumed: surestep resume t; `surestep sweep` goes on with all of them that were not stopped "
+    "by somebody"
+)
+
+
 def test_doctor_names_runs_with_which_nobody_goes_on(project: Project, paused: Run) -> None:
     """One that was decided where no command went on with it, and one whose worker is gone; each with what to type.
     Asked and not answered, a run is not left behind."""
@@ -129,7 +135,7 @@ def test_doctor_names_runs_with_which_nobody_goes_on(project: Project, paused: R
     with psycopg.connect(project.environment["SURESTEP_DATABASE_URL"]) as connection:
         connection.execute("UPDATE surestep.approvals SET status = 'approved' WHERE step_id = 's1'")
     said = {each["check"]: each for each in paused("doctor", *KIT, "--json").json["findings"]}["runs"]
-    assert (said["mark"], said["message"]) == ("note", "t was decided and not resumed: surestep resume t")
+    assert (said["mark"], said["message"]) == ("note", NOT_RESUMED)
     with psycopg.connect(project.environment["SURESTEP_DATABASE_URL"]) as connection:
         connection.execute("UPDATE surestep.runs SET status = 'running'")
-    assert "t has lost its worker: surestep resume t" in paused("doctor", *KIT).out
+    assert "t was stopped on its way: surestep resume t" in paused("doctor", *KIT).out
