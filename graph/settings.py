@@ -56,10 +56,10 @@ class Settings(BaseModel):
     reached keeps its runs. `durability` says when LangGraph's checkpoints are saved: "exit" where a drive ends, "async"
     or "sync" also between nodes, for those who look into a thread's history. `on_unplannable` says whether a person is
     asked when no plan can be made, or the run ends with the reason at once. `approval_expires_s` is how long a question
-    to a person waits before silence counts as a no; None ("none"): for ever. `notify_url` is told of
-    questions and of runs that fail, in requests signed with `notify_secret`. `sweep_every_s` is how often a server that
-    runs the graph looks for what was answered, or not in time; None ("none"): never. `server_url` is the server by which
-    runs go on that were begun on it, `server_token` what it asks for. `input_root` is where clients of a server
+    to a person waits before silence counts as a no; None ("none"): for ever. `notify_url` is told of questions and of
+    runs that fail, in requests signed with `notify_secret`. `sweep_every_s` is how often a server that runs the graph
+    looks for what was answered, or not in time; None ("none"): never. `server_url` is the server by which runs go on
+    that were begun on it, `server_token` what it asks for. `input_root` is where clients of a server
     may name files. `plan_canary` is the share of runs, in per cent, that a worker begins on a new version of the plan
     contract while workers of the version before still run (`plans/versions.py`). `http_hosts` are those that the tool
     `http` may read from, `http_private_hosts` those whose addresses need not be public (name=address), for it and for
