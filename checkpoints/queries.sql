@@ -521,7 +521,7 @@ SELECT r ->> 'approval_id', r ->> 'run_id', r ->> 'thread_id', r ->> 'step_id', 
     (r ->> 'expires_at')::timestamptz
 FROM jsonb_array_elements(%s::jsonb) AS r
 ON CONFLICT (approval_id) DO UPDATE SET status = 'pending', request = excluded.request,
-    expires_at = excluded.expires_at, voters = '{}', asking = a.asking + 1
+    expires_at = excluded.expires_at, voters = '{}', asking = a.asking + 1, escalated_at = NULL
 WHERE a.status = 'withdrawn';
 
 -- name: decide_approvals

@@ -31,7 +31,7 @@ BEGIN
     VALUES (
         CASE
             WHEN NEW.status = 'expired' THEN 'approval_expired'
-            WHEN TG_OP = 'UPDATE' AND NEW.escalated_at IS DISTINCT FROM OLD.escalated_at THEN 'approval_escalated'
+            WHEN TG_OP = 'UPDATE' AND NEW.status = OLD.status THEN 'approval_escalated'
             WHEN NEW.request ->> 'kind' = 'unknown_outcome' THEN 'outcome_unknown'
             ELSE 'approval_requested'
         END,

@@ -14,6 +14,7 @@ from checkpoints.database import Database
 from checkpoints.outbox import Outbox, OutboxEvent
 from checkpoints.runs import Runs, RunStatus
 from plans.decisions import ApprovalRequest, Approve
+from plans.principals import Principal
 from tests.checkpoints.scenes import owned_run
 from tests.checkpoints.test_approvals import a_request
 
@@ -94,7 +95,7 @@ async def test_a_question_that_was_answered_meanwhile_is_not_told(database: Data
     """Decided, expired or withdrawn before anybody was told: the event is outdated, and an expiry is told itself."""
     approvals = Approvals(database)
     await approvals.record([soon("a1"), soon("a2"), a_request("late", age_s=1)])
-    await approvals.decide("a1", Approve(), "ann")
+    await approvals.decide("a1", Approve(), Principal(name="ann"))
     await approvals.withdraw(["a2"])
     assert await outbox.claim() == []
     await approvals.expire()
