@@ -115,9 +115,10 @@ class Approvals:
         """All approvals of a run, in the order they were asked for."""
         return [_approval(row) for row in await self._database.fetch(QUERIES["approvals_of_run"], (run_id,))]
 
-    async def pending(self, thread_id: str | None = None) -> list[ApprovalRequest]:
-        """What waits for a person now, on one thread or on all; oldest first."""
-        waiting = await self._database.fetch(QUERIES["pending_approvals"], {"thread_id": thread_id})
+    async def pending(self, thread_id: str | None = None, tenant: str | None = None) -> list[ApprovalRequest]:
+        """What waits for a person now, on one thread or on all, of one tenant or of all; oldest first."""
+        wanted = {"thread_id": thread_id, "tenant": tenant}
+        waiting = await self._database.fetch(QUERIES["pending_approvals"], wanted)
         return [ApprovalRequest.model_validate(row["request"]) for row in waiting]
 
     async def withdraw(self, ids: Sequence[str]) -> list[str]:

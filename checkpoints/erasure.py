@@ -55,17 +55,17 @@ class Erasure:
     archives: ArchiveReader
     owner: str
 
-    async def erase(self, thread_id: str) -> ErasureReport:
-        """Erase all runs of a thread; again is no change.
+    async def erase(self, thread_id: str, tenant: str = "") -> ErasureReport:
+        """Erase all runs of a tenant's thread; again is no change.
 
-        Raises UnknownThread for a thread that never was, UsageError where one of its runs may still go on or a fork of
-        one holds its results, RunBusy where somebody drives, forks or archives one, StorageUnavailable where files
-        cannot be deleted.
+        Raises UnknownThread for a thread that never was, or is another tenant's, UsageError where one of its runs may
+        still go on or a fork of one holds its results, RunBusy where somebody drives, forks or archives one,
+        StorageUnavailable where files cannot be deleted.
         """
-        runs = await self._runs(thread_id)
+        runs = await self._runs(thread_id, tenant)
         _check_over(runs)
         async with self._held(runs) as leases:
-            stones = await Tombstones(self.database).of_thread(thread_id)  # now no archive adds another
+            stones = await self._stones(thread_id, tenant)  # now no archive adds another
             if not runs and not stones:
                 raise UnknownThread(f"no run was ever started on thread {thread_id!r}, so there is nothing to erase")
             await self._check_forks(thread_id, [*(run.run_id for run in runs), *(stone.run_id for stone in stones)])
@@ -83,9 +83,12 @@ class Erasure:
             files_left=left,
         )
 
-    async def _runs(self, thread_id: str) -> list[RunRecord]:
+    async def _runs(self, thread_id: str, tenant: str) -> list[RunRecord]:
         found = await self.database.fetch(QUERIES["runs_of_thread"], (thread_id,))
-        return [RunRecord.model_validate(row) for row in found]
+        return [RunRecord.model_validate(row) for row in found if row["tenant"] == tenant]
+
+    async def _stones(self, thread_id: str, tenant: str) -> list[Tombstone]:
+        return [stone for stone in await Tombstones(self.database).of_thread(thread_id) if stone.tenant == tenant]
 
     @asynccontextmanager
     async def _held(self, runs: Sequence[RunRecord]) -> AsyncIterator[list[Lease]]:

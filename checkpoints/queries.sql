@@ -469,7 +469,8 @@ SELECT * FROM surestep.runs WHERE run_id = %s;
 SELECT * FROM surestep.runs WHERE thread_id = %s ORDER BY created_at DESC, run_id DESC LIMIT 1;
 
 -- name: newest_runs
-SELECT * FROM surestep.runs ORDER BY created_at DESC, run_id DESC LIMIT %s;
+SELECT * FROM surestep.runs WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s::text
+ORDER BY created_at DESC, run_id DESC LIMIT %(limit)s;
 
 -- name: runs_left_behind
 -- Runs with which nobody goes on by himself, and why: answered or not answered in time, asked to end, without the worker
@@ -573,6 +574,9 @@ SELECT * FROM surestep.answered_approvals WHERE approval_id = %s AND tenant = %s
 SELECT request FROM surestep.approvals
 WHERE status = 'pending' AND (expires_at IS NULL OR expires_at > clock_timestamp())
     AND (%(thread_id)s::text IS NULL OR thread_id = %(thread_id)s::text)
+    AND (%(tenant)s::text IS NULL OR EXISTS (
+        SELECT FROM surestep.runs r WHERE r.run_id = approvals.run_id AND r.tenant = %(tenant)s::text
+    ))
 ORDER BY created_at, approval_id;
 
 -- name: withdraw_approvals

@@ -169,9 +169,10 @@ class Runs:
             raise stale(run_id, fence)
         reached("run.status_set")
 
-    async def list(self, limit: int = 50) -> Sequence[RunRecord]:
-        """The newest runs, newest first."""
-        return [_record(row) for row in await self._database.fetch(QUERIES["newest_runs"], (limit,))]
+    async def list(self, limit: int = 50, tenant: str | None = None) -> Sequence[RunRecord]:
+        """The newest runs, newest first: of one tenant, or of all."""
+        wanted = {"limit": limit, "tenant": tenant}
+        return [_record(row) for row in await self._database.fetch(QUERIES["newest_runs"], wanted)]
 
 
 def _begins_with(record: RunRecord, inherited: Inherited) -> dict[str, Any]:

@@ -94,7 +94,7 @@ async def engine_of_this_loop() -> Engine:
 async def _open_for_good() -> tuple[Engine, AsyncExitStack]:
     settings = await asyncio.to_thread(Settings.load)
     stack = AsyncExitStack()  # kept beside the engine: a stack that is collected closes what it holds
-    return await stack.enter_async_context(engine_from(settings)), stack
+    return await stack.enter_async_context(engine_from(settings, served=True)), stack
 
 
 def engine_if_open() -> Engine | None:

@@ -22,9 +22,9 @@ async def archived_picture(engine: Engine, run_id: str) -> RunFold:
     return picture
 
 
-async def unknown(engine: Engine, thread_id: str) -> UnknownThread:
-    """Why there is nothing on a thread: no run was ever started there, or all of them were erased."""
+async def unknown(engine: Engine, thread_id: str, tenant: str) -> UnknownThread:
+    """Why a tenant has nothing on a thread: no run of theirs was ever started there, or all of them were erased."""
     for stone in await engine.tombstones.of_thread(thread_id):
-        if stone.erased_at is not None:
+        if stone.erased_at is not None and stone.tenant == tenant:
             return UnknownThread(f"thread {thread_id!r} was erased: {stone.epitaph}")
     return UnknownThread(f"no run was ever started on thread {thread_id!r}; `surestep runs` lists those there are")

@@ -41,7 +41,7 @@ def archive_of(engine: Engine, to: str | None) -> Archive:
     )
 
 
-async def erased(engine: Engine, thread_id: str) -> ErasureReport:
+async def erased(engine: Engine, thread_id: str, tenant: str) -> ErasureReport:
     """Erase a thread, and what its runs have written for people on this machine."""
     erasure = Erasure(
         database=engine.database,
@@ -51,7 +51,7 @@ async def erased(engine: Engine, thread_id: str) -> ErasureReport:
         archives=engine.archives,
         owner=engine.owner,
     )
-    report = await erasure.erase(thread_id)
+    report = await erasure.erase(thread_id, tenant)
     await asyncio.to_thread(_remove, (engine.options.output / run_id for run_id in report.runs))
     return report
 

@@ -9,11 +9,11 @@ from checkpoints.refusals import Word
 from nodes.answers import check_decision, default_decision
 from plans.decisions import ApprovalRequest, Decision
 from plans.errors import ApprovalConflict
-from plans.principals import Principal
 
 if TYPE_CHECKING:
     from nodes.engine import Engine
     from nodes.fold import RunFold
+    from plans.principals import Principal
 
 
 async def waiting(engine: Engine, picture: RunFold) -> dict[str, ApprovalRequest]:
@@ -23,7 +23,7 @@ async def waiting(engine: Engine, picture: RunFold) -> dict[str, ApprovalRequest
     return {request.approval_id: request for request in pending} | picture.asked
 
 
-async def take_decisions(engine: Engine, picture: RunFold, decisions: Mapping[str, Decision], by: str) -> None:
+async def take_decisions(engine: Engine, picture: RunFold, decisions: Mapping[str, Decision], by: Principal) -> None:
     """Check every decision, then store all of them or none; the first decision of a request wins.
 
     Raises ApprovalConflict.
@@ -35,11 +35,11 @@ async def take_decisions(engine: Engine, picture: RunFold, decisions: Mapping[st
             raise ApprovalConflict(f"nothing waits under the approval id {approval_id!r}; it may have been decided")
         check_decision(request, decision, engine.registry, can_plan=engine.planner is not None)
     words = [Word(each, decision, asked[each].args_sha256) for each, decision in decisions.items()]
-    await engine.approvals.decide_all(words, Principal(name=by))
+    await engine.approvals.decide_all(words, by)
 
 
 async def take_decision_of_step(
-    engine: Engine, picture: RunFold, step_id: str, decision: Decision, by: str
+    engine: Engine, picture: RunFold, step_id: str, decision: Decision, by: Principal
 ) -> ApprovalRequest:
     """Store a decision about what this step asks, and give the question. Raises ApprovalConflict."""
     asked = await waiting(engine, picture)

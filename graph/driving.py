@@ -15,6 +15,7 @@ from graph.archived import archived_picture, unknown
 from graph.given import check_id
 from graph.result import RunResult, result_of
 from graph.standing import standing
+from nodes.acting import acting
 from nodes.beginning import LOOK_EVERY_S
 from nodes.engine import Engine
 from nodes.events import Event
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from checkpoints.runs import RunRecord, RunStatus
     from nodes.session import Session
     from nodes.state import AgentInput, AgentOutput, AgentState, Context
+    from plans.principals import Principal
 
 OnEvent = Callable[[Event], None]
 
@@ -38,10 +40,21 @@ class _Overtaken(Exception):
 class Driver:
     """Drives runs, and tells how they stand. No two drives of one thread at once, and nothing outlives its drive."""
 
-    def __init__(self, engine: Engine, graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput],
+        principal: Principal,
+        driving: dict[str, str] | None = None,
+    ) -> None:
         self.engine = engine
         self.graph = graph
-        self._driving: dict[str, str] = {}  # run by thread
+        self.principal = principal
+        self._driving = driving if driving is not None else {}  # run by thread
+
+    def acting_as(self, principal: Principal) -> Driver:
+        """The same driver for another principal: it knows what this one drives."""
+        return Driver(self.engine, self.graph, principal, self._driving)
 
     async def answer(
         self, record: RunRecord, on_event: OnEvent | None, *, is_new: bool, on_new_thread: bool
@@ -164,16 +177,17 @@ class Driver:
         run = record if head.run_id == record.run_id else await self.engine.runs.get(head.run_id)
         going_on = _go_on_from(state.interrupts)
         if run is not None and run.archived is not None:  # the nodes find that out, and lead to the end
-            await self.graph.ainvoke(going_on, _config(record))
+            with acting(self.principal):
+                await self.graph.ainvoke(going_on, _config(record))
         elif run is not None and run.status not in OPEN:
             async with self._only_driver(run):
                 await self._stream(run, going_on, None)
 
     async def latest(self, thread_id: str) -> RunRecord:
-        """The newest run of a thread. Raises UnknownThread."""
+        """The newest run of a thread. Raises UnknownThread, also for a thread of another tenant."""
         record = await self.engine.runs.latest(check_id(thread_id, "the thread id"))
-        if record is None:
-            raise await unknown(self.engine, thread_id)
+        if record is None or record.tenant != self.principal.tenant:
+            raise await unknown(self.engine, thread_id, self.principal.tenant)
         return record
 
     async def as_it_is(self, record: RunRecord) -> RunRecord:
@@ -213,7 +227,7 @@ class Driver:
             raise RunBusy(f"thread {record.thread_id!r} is being run by this program already; wait for it to end")
         self._driving[record.thread_id] = record.run_id
         try:
-            with self.engine.attendance.of(record.run_id):
+            with self.engine.attendance.of(record.run_id), acting(self.principal):
                 # a run that somebody else drives is left alone, checkpoints too
                 yield await self.engine.session(record.run_id)
         finally:

@@ -49,7 +49,7 @@ async def forked(driver: Driver, parent: RunRecord, options: ForkOptions, on_eve
     async with _at_rest(driver.engine, parent):
         picture = await driver.picture(parent.run_id)
         inherits = inheritance(picture, options.step_id)
-        head = _head(driver.engine, parent, picture, options, thread_id, request_id)
+        head = _head(driver, parent, picture, options, thread_id, request_id)
         await _check_artifacts(driver.engine, parent, inherits)
         record = await driver.engine.runs.create(run_record(head), _first_rows(head, picture, inherits))
     if record.run_id == head.run_id:
@@ -59,7 +59,7 @@ async def forked(driver: Driver, parent: RunRecord, options: ForkOptions, on_eve
 
 async def _made_before(engine: Engine, parent: RunRecord, options: ForkOptions) -> RunRecord | None:
     """The fork that this request has made; whatever its parent does by now. Another use of the id is told later."""
-    known = await engine.runs.by_request(options.request_id) if options.request_id is not None else None
+    known = await engine.runs.by_request(options.request_id, parent.tenant) if options.request_id is not None else None
     same = known is not None and known.input_sha256 == fork_sha256(parent.thread_id, options.step_id)
     return known if same else None
 
@@ -85,14 +85,18 @@ async def _check_artifacts(engine: Engine, parent: RunRecord, inherits: Mapping[
 
 
 def _head(
-    engine: Engine, parent: RunRecord, picture: RunFold, options: ForkOptions, thread_id: str, request_id: str
+    driver: Driver, parent: RunRecord, picture: RunFold, options: ForkOptions, thread_id: str, request_id: str
 ) -> RunHead:
-    """The parent's goal and inputs under a new run id, and so with new idempotency keys."""
+    """The parent's goal and inputs under a new run id, and so with new idempotency keys. Who forks has to have the role
+    that the parent acts in: it is acted in again."""
+    engine, who = driver.engine, driver.principal
     old = picture.head or read_head(parent.input, engine.options.plan_versions)
     folders = (old.output_folder, *(old.forked.folders if old.forked else ()))
-    same = {name: getattr(old, name) for name in ("goal", "inputs", "role", "template")}
+    same = {name: getattr(old, name) for name in ("goal", "inputs", "tenant", "template")}
     return new_head(
         **same,
+        role=who.acting_in(old.role) if old.role is not None else None,
+        started_by=who.name,
         output=engine.options.output,
         thread_id=thread_id,
         request_id=request_id,

@@ -16,19 +16,19 @@ from graph.forking import ForkOptions, forked
 from graph.given import age_s, check_id, limits_from
 from graph.leaving import EndOfDrive
 from graph.preview import check_plannable, preview
+from graph.principal import NOBODY, named
 from graph.result import PlanPreview, RunResult, RunSummary, result_of
 from graph.validation import Validation, validation
+from graph.wishes import GivenPlan, wished
 from nodes.beginning import new_head
 from nodes.engine import Engine
-from nodes.given import given_draft
 from nodes.ids import new_id
-from nodes.inputs import declared_inputs
 from nodes.requests import run_record
 from plans.decisions import ApprovalRequest, Decision
-from plans.errors import InvalidInput, UsageError
-from plans.goals import check_goal
+from plans.errors import UsageError
 from plans.limits import Limits
-from plans.plan import Plan, PlanDraft
+from plans.plan import PlanDraft
+from plans.principals import Principal
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -41,16 +41,31 @@ if TYPE_CHECKING:
     from nodes.state import AgentInput, AgentOutput, AgentState, Context
 
 ApproveMode = Literal["ask", "all", "none"]
-GivenPlan = Plan | PlanDraft | Mapping[str, Any]
 
 
 class Agent:
-    """Starts goals, resumes and answers them. `graph` is the compiled LangGraph graph on Surestep's own saver."""
+    """Starts goals, resumes and answers them, for one principal: that of the settings, or whom `acting_as` names.
+    `graph` is the compiled LangGraph graph on Surestep's own saver. Threads of other tenants are not there."""
 
-    def __init__(self, engine: Engine, graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput],
+        driver: Driver | None = None,
+    ) -> None:
         self.engine = engine
         self.graph = graph.with_config(callbacks=[EndOfDrive(lambda: engine)])
-        self._driver = Driver(engine, graph)  # which lets go itself
+        # which lets go itself
+        self._driver = driver or Driver(engine, graph, engine.options.principal or NOBODY)
+
+    @property
+    def principal(self) -> Principal:
+        """For whom it acts."""
+        return self._driver.principal
+
+    def acting_as(self, principal: Principal) -> Agent:
+        """The same agent for another principal, which the caller has authenticated; it shares all that is open."""
+        return Agent(self.engine, self._driver.graph, self._driver.acting_as(principal))
 
     async def run(
         self,
@@ -64,34 +79,25 @@ class Agent:
         limits: Mapping[str, Any] | None = None,
         on_event: OnEvent | None = None,
         approve: ApproveMode = "ask",
+        role: str | None = None,
     ) -> RunResult:
         """Pursue a goal until it is done, fails, reaches a limit, or waits for a person.
 
         `inputs` are JSON values, or `pathlib.Path` for files. The same `request_id` twice, at once or a day apart, is
-        one run and one answer. On a thread whose run is still open the goal is an instruction to that run. Raises
-        UsageError, ConfigurationError, RunBusy.
+        one run and one answer. On a thread whose run is still open the goal is an instruction to that run. `role` is
+        the one of the principal's roles that the run acts in. Raises UsageError, NotPermitted, ConfigurationError,
+        RunBusy.
         """
-        draft = given_draft(plan) if plan is not None else None
-        goal = check_goal(goal if goal is not None else (draft.goal if draft else _named_template(template)))
-        values, files = await declared_inputs(inputs or {}, None)
+        self.principal.check_may_start(self.engine.options.start_roles)
+        wish = await wished(self.engine, self.principal, goal, inputs, plan, template, role)
         thread_is_new = thread_id is None
         thread_id = check_id(thread_id, "the thread id") if thread_id is not None else new_id()
         request_id = check_id(request_id, "the request id") if request_id is not None else f"run:{uuid4().hex}"
         latest = None if thread_is_new else await self.engine.runs.latest(thread_id)
-        if latest is not None and latest.status in OPEN and latest.request_id != request_id:
-            return await self._instruct(latest, goal, on_event, plan=draft)
-        head = new_head(
-            output=self.engine.options.output,
-            thread_id=thread_id,
-            request_id=request_id,
-            goal=goal,
-            inputs=values,
-            files=files,
-            given_plan=draft,
-            template=template,
-            limits=limits_from(limits),
-            approve=approve,
-        )
+        ours = latest is not None and latest.tenant == self.principal.tenant
+        if latest is not None and ours and latest.status in OPEN and latest.request_id != request_id:
+            return await self._instruct(latest, wish["goal"], on_event, plan=wish["given_plan"])
+        head = new_head(**wish, thread_id=thread_id, request_id=request_id, limits=limits_from(limits), approve=approve)
         await check_plannable(self.engine, head)
         record = await self.engine.runs.create(run_record(head, self.engine.options.plan_versions))
         is_new = record.run_id == head.run_id
@@ -105,22 +111,24 @@ class Agent:
         on_event: OnEvent | None = None,
         limits: Mapping[str, Any] | None = None,
         approve: ApproveMode = "ask",
-        by: str = "library",
+        by: Principal | str | None = None,
     ) -> RunResult:
-        """Go on with a thread's run: after a crash, a limit or a decision. `decisions` are by approval id.
+        """Go on with a thread's run: after a crash, a limit or a decision. `decisions` are by approval id, and those
+        of the agent's principal if not `by` another.
 
         A run that has ended is left as it is and its result given. Raises UnknownThread, ApprovalConflict, RunBusy.
         """
         record = await self._driver.latest(thread_id)
         picture = await self._driver.picture(record.run_id)
-        await take_decisions(self.engine, picture, decisions or {}, by)
+        who = named(self.principal, by)
+        await take_decisions(self.engine, picture, decisions or {}, who)
         if record.status not in OPEN:
             return await self._driver.go_on(record, on_event)
         if approve != "ask":
             self.engine.approve[record.run_id] = approve
             others = decided_for_all(picture, approve)
             others = {each: others[each] for each in others if each not in (decisions or {})}
-            await take_decisions(self.engine, picture, others, by)
+            await take_decisions(self.engine, picture, others, who)
         if limits:
             before = picture.head.limits if picture.head else Limits()
             self.engine.limits[record.run_id] = limits_from({**before.model_dump(), **limits})
@@ -151,15 +159,18 @@ class Agent:
         A step that had its effect, or may have had it, asks a person before it has it again. The same `request_id`
         twice is one fork. Raises UnknownThread, InvalidInput, RunBusy while the run to be forked is driven.
         """
+        self.principal.check_may_start(self.engine.options.start_roles)
         parent = await self._driver.latest(thread_id)
         options = ForkOptions(from_step, new_thread_id, request_id, limits, approve)
         return await forked(self._driver, parent, options, on_event)
 
-    async def decide(self, thread_id: str, step_id: str, decision: Decision, by: str) -> ApprovalRequest:
+    async def decide(
+        self, thread_id: str, step_id: str, decision: Decision, by: Principal | str | None = None
+    ) -> ApprovalRequest:
         """Record a decision about a step's pending approval, and nothing else. Raises ApprovalConflict."""
         record = await self._driver.latest(thread_id)
         picture = await self._driver.picture(record.run_id)
-        return await take_decision_of_step(self.engine, picture, step_id, decision, by)
+        return await take_decision_of_step(self.engine, picture, step_id, decision, named(self.principal, by))
 
     async def plan(
         self,
@@ -168,21 +179,11 @@ class Agent:
         inputs: Mapping[str, Any] | None = None,
         plan: GivenPlan | None = None,
         template: str | None = None,
+        role: str | None = None,
     ) -> PlanPreview:
         """The plan that `run` would follow; nothing runs and nothing is stored. Raises PlanRejected with all faults."""
-        draft = given_draft(plan) if plan is not None else None
-        goal = check_goal(goal if goal is not None else (draft.goal if draft else _named_template(template)))
-        values, files = await declared_inputs(inputs or {}, None)
-        head = new_head(
-            output=self.engine.options.output,
-            thread_id="preview",
-            request_id="preview",
-            goal=goal,
-            inputs=values,
-            files=files,
-            given_plan=draft,
-            template=template,
-        )
+        wish = await wished(self.engine, self.principal, goal, inputs, plan, template, role)
+        head = new_head(**wish, thread_id="preview", request_id="preview")
         return await preview(self.engine, head)
 
     def validate(self, text: str, *, finish_reason: str | None = None) -> Validation:
@@ -191,14 +192,14 @@ class Agent:
 
     async def approvals(self, thread_id: str | None = None) -> list[ApprovalRequest]:
         """What waits for a person, on one thread or on all."""
-        return await self.engine.approvals.pending(thread_id)
+        return await self.engine.approvals.pending(thread_id, self.principal.tenant)
 
     async def runs(self, limit: int = 50) -> list[RunSummary]:
         """The latest runs, newest first."""
         names = RunSummary.model_fields
         return [
             RunSummary(**{name: getattr(record, name) for name in names})
-            for record in await self.engine.runs.list(limit)
+            for record in await self.engine.runs.list(limit, self.principal.tenant)
         ]
 
     async def show(self, thread_id: str) -> RunResult:
@@ -252,7 +253,7 @@ class Agent:
         """Erase a thread everywhere, for good. Raises UnknownThread, RunBusy, UsageError while it may go on."""
         from graph.archiving import erased
 
-        return await erased(self.engine, check_id(thread_id, "the thread id"))
+        return await erased(self.engine, check_id(thread_id, "the thread id"), self.principal.tenant)
 
     async def _instruct(
         self, record: RunRecord, text: str, on_event: OnEvent | None, *, plan: PlanDraft | None
@@ -262,10 +263,5 @@ class Agent:
                 f"thread {record.thread_id!r} has a run that is not finished ({record.status}). Go on with it by "
                 f"`surestep resume {record.thread_id}`, or use another thread. A new instruction to it needs a model."
             )
+        self.principal.acting_in(record.input.get("role"))  # its word is acted on in that role
         return await self._driver.drive(record, {"goal": text}, on_event)
-
-
-def _named_template(template: str | None) -> str:
-    if template is None:
-        raise InvalidInput("there is nothing to do: give a goal, a plan or the name of a template")
-    return f"template {template}"

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from checkpoints.saver import PostgresSaver
+from graph.principal import principal_from, principal_served
 from graph.registries import registry_from, templates_from
 from graph.settings import NO_VERIFIER, Settings
 from nodes import schemas
@@ -22,8 +23,9 @@ from tools.registry import Registry, Toolkit
 _LOG = logging.getLogger("surestep")
 
 
-def options_from(settings: Settings) -> EngineOptions:
-    """What an engine needs of the settings. Asks where it is run: not for an event loop."""
+def options_from(settings: Settings, *, served: bool = False) -> EngineOptions:
+    """What an engine needs of the settings; `served` for one that a server invokes for its callers. Asks where it is
+    run: not for an event loop."""
     return EngineOptions(
         database_url=settings.database_url,
         folder=settings.folder.absolute(),
@@ -41,6 +43,8 @@ def options_from(settings: Settings) -> EngineOptions:
         plan_versions=replace(PLAN_VERSIONS, canary=settings.plan_canary),
         on_unplannable=settings.on_unplannable,
         approval_expires_s=settings.approval_expires_s,
+        principal=principal_served(settings) if served else principal_from(settings),
+        start_roles=settings.start_roles,
     )
 
 
@@ -64,7 +68,7 @@ def model_from(settings: Settings, name: str | None) -> Model | None:
 
 @asynccontextmanager
 async def engine_from(
-    settings: Settings, toolkits: Sequence[Toolkit] | Registry | None = None
+    settings: Settings, toolkits: Sequence[Toolkit] | Registry | None = None, *, served: bool = False
 ) -> AsyncIterator[Engine]:
     """An engine as the settings say; what is not there of its tools is a warning of the logger `surestep`. Raises
     ConfigurationError."""
@@ -72,7 +76,7 @@ async def engine_from(
     for notice in notices:
         _LOG.warning("%s", notice)
     templates = await asyncio.to_thread(templates_from, settings)
-    options = await asyncio.to_thread(options_from, settings)
+    options = await asyncio.to_thread(options_from, settings, served=served)
     await asyncio.to_thread(schemas.load)
     planner = model_from(settings, settings.model)
     small = model_from(settings, settings.small_model)

@@ -16,6 +16,7 @@ from graph.variables import filled
 from nodes.model_settings import PROMPT_TOKENS
 from plans.errors import ConfigurationError
 from plans.failure import ToolFailure
+from plans.principals import RoleName, TenantName
 from plans.wording import kind_of, nearest
 from tools.http.hosts import patterns, private_addresses
 from tools.http.toolkit import MOST_BYTES
@@ -29,8 +30,8 @@ CONNECTION_PREFIX = "SURESTEP_CONNECTION_"
 NO_VERIFIER = "off"
 """The name of a verifier that says: no model is asked whether a plan still holds."""
 SECRET = frozenset(
-    {"api_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp", "openapi", "notify_url",
-     "notify_secret", "server_token"}
+    {"api_key", "auth_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp", "openapi",
+     "notify_url", "notify_secret", "server_token"}
 )  # fmt: skip
 """Settings whose value is never repeated in a message."""
 TABLES = ("mcp", "openapi")
@@ -71,6 +72,11 @@ class Settings(BaseModel):
     With `eager` the reads at the beginning of a plan start while the model still writes the rest.
     A planning prompt is cut to `prompt_tokens`, by estimate, as far as that can be. `prices` are what a million
     tokens of a model cost (`SURESTEP_PRICES="name=0.5/1.5"`: of prompts, of completions).
+    `user`, `roles` and `tenant` say who works on this machine, without a word the operating system's user, who has no
+    role; `start_roles` are those that may start runs, none: all. A server asks its callers for tokens that `auth_key`
+    verifies: a secret of at least 32 bytes (HS256), or a public key as PEM or the path of its file (EdDSA, ES256,
+    RS256); they have to be made for `auth_audience`, and by `auth_issuer` where one is named. `auth_visible_to` says
+    whether a thread is there for its whole tenant or for its owner alone.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -113,8 +119,16 @@ class Settings(BaseModel):
     http_certificates: Path | None = None
     mcp: dict[ToolkitName, Server] = Field(default_factory=dict, repr=False)
     openapi: dict[ToolkitName, Service] = Field(default_factory=dict, repr=False)
+    user: str | None = Field(default=None, max_length=200)
+    roles: tuple[RoleName, ...] = ()
+    tenant: TenantName = ""
+    start_roles: tuple[RoleName, ...] = ()
+    auth_key: SecretStr | None = None
+    auth_audience: str | None = None
+    auth_issuer: str | None = None
+    auth_visible_to: Literal["tenant", "owner"] = "tenant"
 
-    @field_validator("toolkits", "http_hosts", "http_private_hosts", mode="before")
+    @field_validator("toolkits", "http_hosts", "http_private_hosts", "roles", "start_roles", mode="before")
     @classmethod
     def _separated_by_commas(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value

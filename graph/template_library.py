@@ -60,7 +60,9 @@ class TemplateLibrary:
 
         Raises InvalidInput with every reason why the run gives none, and UnknownThread.
         """
-        record = await self._engine.runs.get(run) or await self._driver.latest(run)
+        record = await self._engine.runs.get(run)
+        if record is None or record.tenant != self._driver.principal.tenant:
+            record = await self._driver.latest(run)
         picture = await self._driver.picture(record.run_id)
         return learned(picture, self._engine.registry, self._engine.templates, name)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.types import interrupt
 
+from nodes.acting import principal_of
 from nodes.answers import ALLOWED, check_decision, read_answers, take_decisions
 from nodes.events import Event
 from nodes.state import AgentState
 from plans.decisions import ApprovalRequest, Decision, Reject
 from plans.errors import ApprovalConflict
-from plans.principals import Principal
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -66,7 +66,7 @@ async def _store(session: Session, request: ApprovalRequest, decision: Decision)
     try:
         engine = session.engine
         check_decision(request, decision, engine.registry, can_plan=engine.planner is not None)
-        by = Principal(name="graph")
+        by = principal_of(engine, session.config)
         await engine.approvals.decide(request.approval_id, decision, by, via="graph", args_sha256=request.args_sha256)
     except ApprovalConflict as conflict:
         session.emit(Event(kind="notice", step_id=request.step_id, message=str(conflict)))

@@ -28,7 +28,7 @@ async def ask_person(session: Session, unit: str, asked: Ask) -> None:
     session.scheduling().park(unit)
     if decision := default_decision(session.approve, "risk"):
         with suppress(ApprovalConflict):  # somebody has decided before this run was told to ask nobody
-            by = Principal(name=f"--approve {session.approve}")
+            by = Principal(name=f"--approve {session.approve}", tenant=session.head.tenant)
             await session.engine.approvals.decide(request.approval_id, decision, by, refuses=True)
         await take_decisions(session)
 

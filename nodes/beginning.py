@@ -10,6 +10,7 @@ from uuid import uuid4
 from langchain_core.runnables import RunnableConfig
 
 from checkpoints.runs import OPEN
+from nodes.acting import role_wanted
 from nodes.archived import Archived
 from nodes.engine import Engine
 from nodes.given import given_draft
@@ -22,6 +23,7 @@ from nodes.state import AgentState, Context, RunHead
 from plans.errors import InvalidInput, RunBusy
 from plans.goals import check_goal
 from plans.limits import Limits
+from plans.principals import Principal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,23 +32,27 @@ LOOK_EVERY_S = 0.2
 """How often it is looked whether a run that somebody else drives has ended, or has lost its driver."""
 
 
-async def begun(engine: Engine, state: AgentState, config: RunnableConfig, context: Context | None) -> Session:
+async def begun(
+    engine: Engine, state: AgentState, config: RunnableConfig, context: Context | None, who: Principal
+) -> Session:
     """The run that this input begins. Sent again (a rescued job, a double click) it is the same run.
 
     A run that is driven on another thread or by another worker is waited for, and gone on with if that one dies (rule
-    16). Raises Archived for one that is in the archive, InvalidInput, UsageError where the thread has an open run.
+    16). Raises Archived for one that is in the archive, InvalidInput, NotPermitted, UsageError where the thread has an
+    open run.
     """
     thread_id = thread_of(config) or new_id()
     request_id = state.get("request_id") or _request_of(config)
     open_here = engine.driving(thread_id, request_id)
     if open_here is not None and open_here.config is None:  # by the gateway, for this very drive
         return open_here
-    known = await engine.runs.by_request(request_id)
+    known = await engine.runs.by_request(request_id, who.tenant)
     if known is not None:
         if known.archived is not None:
             raise Archived(known.archived)
         return await _once_free(engine, known.run_id, thread_id)
-    head = await _head(engine, state, thread_id, request_id, context)
+    who.check_may_start(engine.options.start_roles)
+    head = await _head(engine, state, thread_id, request_id, context, who)
     if not state.get("request_id") and (lost := await _sent_before(engine, head)) is not None:
         return await _once_free(engine, lost, thread_id)
     return await engine.begin(head)
@@ -55,7 +61,7 @@ async def begun(engine: Engine, state: AgentState, config: RunnableConfig, conte
 async def _sent_before(engine: Engine, head: RunHead) -> str | None:
     """The thread's open run, if it was begun by the same input: its process died before any checkpoint was written."""
     latest = await engine.runs.latest(head.thread_id)
-    if latest is None or latest.status not in OPEN:
+    if latest is None or latest.status not in OPEN or latest.tenant != head.tenant:
         return None
     same = latest.input_sha256 == run_record(head, engine.options.plan_versions).input_sha256
     return latest.run_id if same else None
@@ -70,7 +76,14 @@ async def _once_free(engine: Engine, run_id: str, thread_id: str) -> Session:
         await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def _head(engine: Engine, state: AgentState, thread_id: str, request_id: str, context: Context | None) -> RunHead:
+async def _head(
+    engine: Engine,
+    state: AgentState,
+    thread_id: str,
+    request_id: str,
+    context: Context | None,
+    who: Principal,
+) -> RunHead:
     inputs, files = await declared_inputs(state.get("inputs") or {}, engine.options.input_root)
     goal, given = goal_text(state), state.get("plan")
     if goal is None and given is None:
@@ -86,6 +99,9 @@ async def _head(engine: Engine, state: AgentState, thread_id: str, request_id: s
         limits=(context and context.limits) or Limits(),
         approve=(context and context.approve) or "ask",
         output=engine.options.output,
+        role=who.acting_in(role_wanted(context)),
+        tenant=who.tenant,
+        started_by=who.name,
     )
 
 

@@ -32,15 +32,21 @@ from nodes.taking import take_run
 from nodes.templates import Template
 from plans.errors import UnknownThread
 from plans.limits import Limits
+from plans.principals import Principal
 from plans.versions import PLAN_VERSIONS, PlanVersions
 from tools.ports import Clock, Ports
 from tools.registry import Registry
+
+PROGRAM = Principal(name="library")
+"""For whom an engine works that was not told."""
 
 
 @dataclass(frozen=True)
 class EngineOptions:
     """How an engine is set up; the settings in `graph/settings.py` say where each comes from. `checks` says whether
-    models are asked if a plan still holds, `approval_expires_s` how long a question waits, if not for ever."""
+    models are asked if a plan still holds, `approval_expires_s` how long a question waits, if not for ever.
+    `principal` is for whom the graph is invoked; None: for whom the server that invokes it has authenticated, and for
+    nobody else. `start_roles` are those that may start runs; none: all."""
 
     database_url: str | None = None
     folder: Path = Path(".surestep")
@@ -58,6 +64,8 @@ class EngineOptions:
     connections: Mapping[str, str] = field(default_factory=dict)
     checks: bool = True
     plan_versions: PlanVersions = PLAN_VERSIONS
+    principal: Principal | None = PROGRAM
+    start_roles: tuple[str, ...] = ()
 
 
 @dataclass

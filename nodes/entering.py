@@ -11,6 +11,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from checkpoints.crash_points import reached
+from nodes.acting import check_tenant, principal_of
 from nodes.approve import approve, ask
 from nodes.archived import Archived, stored_answer
 from nodes.beginning import begun
@@ -101,11 +102,14 @@ async def _driven(
 
 
 async def _session(engine: Engine, state: AgentState, config: RunnableConfig, runtime: Runtime[Context]) -> Session:
-    head = state.get("run")
+    head, who = state.get("run"), principal_of(engine, config)
     if entry(state) == "new_goal" or head is None:
-        session = await begun(engine, state, config, runtime.context)
+        session = await begun(engine, state, config, runtime.context, who)
     else:
+        await check_tenant(engine, head.run_id, who)
         session = await engine.session(head.run_id)
+        if entry(state) == "instruction":  # which is acted on in the run's role
+            who.acting_in(session.head.role)
     session.heard_by(runtime.stream_writer, config)
     return session
 

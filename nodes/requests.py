@@ -17,6 +17,7 @@ def run_record(head: RunHead, versions: PlanVersions = PLAN_VERSIONS) -> RunReco
     return RunRecord(
         run_id=head.run_id,
         thread_id=head.thread_id,
+        tenant=head.tenant,
         request_id=head.request_id,
         goal=head.goal,
         input=stored,

@@ -46,7 +46,8 @@ class Forked(_Frozen):
 
 
 class RunHead(_Frozen):
-    """What a run is about. `inputs` are JSON values; a file input stands in `files` under its name instead."""
+    """What a run is about. `inputs` are JSON values; a file input stands in `files` under its name instead.
+    `started_by` names who has begun it, `role` is the one that it acts in, `tenant` whose it is."""
 
     run_id: str
     thread_id: str
@@ -57,6 +58,8 @@ class RunHead(_Frozen):
     limits: Limits = Limits()
     approve: Literal["ask", "all", "none"] = "ask"
     role: str | None = None
+    tenant: str = ""
+    started_by: str = ""
     template: str | None = None
     given_plan: PlanDraft | None = None
     output_folder: str = ""
@@ -136,9 +139,11 @@ class Drafted(_Frozen):
 
 
 class Context(_Frozen):
-    """What a caller may say per run. It can only narrow: role, tenant, policy and ceilings come from the server."""
+    """What a caller may say per run. It can only narrow: roles, tenant, policy and ceilings come from the server, and
+    `role` is one of those that the caller has."""
 
     approve: Literal["ask", "none"] | None = None
+    role: str | None = None
     limits: Limits | None = None
 
 

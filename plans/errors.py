@@ -14,6 +14,7 @@ SurestepError                        1
 │   ├── PlanRejected                     a given plan has faults (all of them are carried)
 │   ├── UnknownThread
 │   ├── UnknownTool
+│   ├── NotPermitted                     who asks has not the role for it
 │   ├── ApprovalConflict                 a decision that is not taken; it has changed nothing
 │   │   ├── UnknownApproval              nothing was asked under this id, or nothing that this person can see
 │   │   ├── ForeignDecision              asked on another thread, or of people with other roles
@@ -95,6 +96,10 @@ class UnknownThread(UsageError):
 
 class UnknownTool(UsageError):
     """No registered tool has this name."""
+
+
+class NotPermitted(UsageError):
+    """Who asks has not the role, or is not the one, for what was asked."""
 
 
 class ApprovalConflict(UsageError):

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field
+
+from plans.errors import NotPermitted
+from plans.values import printable
+from plans.wording import listed
+
+TENANT = r"^(?:[A-Za-z0-9][A-Za-z0-9._-]*)?$"
+"""A tenant's name is also that of its folder of inputs."""
+RoleName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\s,]+$")]
+TenantName = Annotated[str, Field(max_length=100, pattern=TENANT)]
 
 
 class Principal(BaseModel):
-    """A name, what it may act as, and whose runs it sees. `tenant` "" is the only one where there are no tenants."""
+    """A name, what it may act as, and whose runs it sees. `tenant` "" is the only one where there are no tenants, and
+    one like any other where there are: it sees no other's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(min_length=1, max_length=200)
-    roles: tuple[str, ...] = ()
-    tenant: str = Field("", max_length=200)
+    roles: tuple[RoleName, ...] = ()
+    tenant: TenantName = ""
 
     def is_one_of(self, roles: tuple[str, ...]) -> bool:
         """Whether it has one of these roles; where none is named everybody has."""
         return not roles or not set(roles).isdisjoint(self.roles)
+
+    def acting_in(self, wanted: str | None) -> str | None:
+        """The one role that a run of this principal has: the wanted one, else its only one. Who has several and names
+        none acts in none of them. Raises NotPermitted for a role that it does not have."""
+        if wanted is None:
+            return self.roles[0] if len(self.roles) == 1 else None
+        if wanted not in self.roles:
+            has = f"has {listed(self.roles, 20)}" if self.roles else "has no role"
+            raise NotPermitted(f"{printable(self.name)} cannot act as {printable(wanted)!r}: it {has}")
+        return wanted
+
+    def check_may_start(self, start_roles: tuple[str, ...]) -> None:
+        """Raise NotPermitted where runs are for some roles only, and this has none of them."""
+        if not self.is_one_of(start_roles):
+            has = f"has {listed(self.roles, 20)}" if self.roles else "has no role"
+            allowed = listed(start_roles, 20)
+            raise NotPermitted(f"{printable(self.name)} may not start runs: that is for {allowed}, and it {has}")

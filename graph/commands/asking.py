@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from graph.commands.printing import harmless, say
-from graph.commands.shared import surestep, user
+from graph.commands.shared import surestep
 from graph.commands.terminal import forget_typed
 from nodes.answers import ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond
@@ -126,9 +126,3 @@ async def _line(question: str) -> str | None:
         say("")
         return None
     return harmless(line.decode("utf-8", "replace")).strip()
-
-
-def who() -> str:
-    """Who decides, for the record."""
-    name = user()
-    return f"command line: {name}" if name else "command line"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from graph.commands.asking import ASKED_FOR, answers, request_text, who
+from graph.commands.asking import ASKED_FOR, answers, request_text
 from graph.commands.printing import print_json, say, show
 from graph.commands.reading import read_text
 from graph.commands.run import Drive, end
@@ -87,7 +87,7 @@ def decide(
         for waiting in await agent.approvals(thread):
             if waiting.step_id == step:
                 refuse_other_words(waiting, decision, option, toolkits)
-        request = await agent.decide(thread, step, decision, by=who())
+        request = await agent.decide(thread, step, decision)
         about = f"{request.tool} of step {request.step_id}" if request.step_id != ABOUT_PLAN else "the plan"
         say(f"recorded: {RECORDED.get(decision.type, decision.type)} {about}")
         return await drive.resumed(agent)

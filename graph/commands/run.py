@@ -94,15 +94,12 @@ class Drive:
 
     async def resumed(self, agent: Agent, decisions: dict[str, Decision] | None = None) -> RunResult:
         """Go on with the thread's run."""
-        from graph.commands.asking import who
-
         return await agent.resume(
             self.thread,
             decisions=decisions,
             on_event=self.watch.take,
             limits=self.limits,
             approve=self.approve,
-            by=who(),
         )
 
     async def answered(self, agent: Agent, result: RunResult) -> RunResult:

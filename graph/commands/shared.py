@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import shlex
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from graph.commands.printing import console, print_json, say
 from graph.commands.stopping import waited
+from graph.principal import os_user as user
 from plans.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -35,14 +35,6 @@ ENDED = frozenset({"done", "failed", "cancelled"})
 """How a run stands that nothing goes on with."""
 settings_file: Path | None = None
 """The file that `--config` names."""
-
-
-def user() -> str | None:
-    """The name of the operating system's user; None where it has none."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return None
 
 
 def load_settings(toolkits: Sequence[str]) -> Settings:

@@ -89,6 +89,9 @@ def test_every_setting_has_a_variable() -> None:
         "prices": "org/gpt-x=0.5/1.5, small = 0 / 0.25", "approval_expires_s": "none", "sweep_every_s": "off",
         "notify_url": "https://hooks.example.com/surestep?to=ann", "notify_secret": "0123456789abcdef",
         "server_url": "http://127.0.0.1:2024", "server_token": "t",
+        "user": "ann", "roles": "support, finance", "tenant": "acme", "start_roles": "support",
+        "auth_key": "x" * 32, "auth_audience": "surestep", "auth_issuer": "https://id.example.com",
+        "auth_visible_to": "owner",
     }  # fmt: skip
     settings = Settings.load(environment={variable_of(name): value for name, value in values.items()})
     assert set(values) == set(Settings.model_fields) - {"connections", *TABLES}

@@ -43,9 +43,10 @@ def latest_run(server: Server, params: tuple[str]) -> Answer:
 
 
 @statement
-def newest_runs(server: Server, params: tuple[int]) -> Answer:
-    """The newest runs of all."""
-    return _newest_first(server)[: params[0]]
+def newest_runs(server: Server, params: dict[str, Any]) -> Answer:
+    """The newest runs of a tenant, or of all."""
+    rows = [row for row in _newest_first(server) if params["tenant"] in (None, row["tenant"])]
+    return rows[: params["limit"]]
 
 
 @statement
@@ -146,6 +147,7 @@ def pending_approvals(server: Server, params: dict[str, Any]) -> Answer:
         if row["status"] == "pending"
         and not past(row["expires_at"], server)
         and params["thread_id"] in (None, row["request"]["thread_id"])
+        and params["tenant"] in (None, server.runs[row["request"]["run_id"]]["tenant"])
     ]
 
 

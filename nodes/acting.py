@@ -1,0 +1,66 @@
+"""Who is behind an invocation of the graph, and whether the run that it names is one of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from plans.errors import NotPermitted, UnknownThread
+from plans.principals import Principal
+
+if TYPE_CHECKING:
+    from nodes.engine import Engine
+    from nodes.state import Context
+
+SERVERS_WORD = "langgraph_auth_user"
+"""Where a server that has authenticated a caller says who it is. It drops what a client sends under this name."""
+
+_acting: ContextVar[Principal | None] = ContextVar("acting", default=None)
+
+
+@contextmanager
+def acting(principal: Principal) -> Iterator[None]:
+    """What is invoked in here is invoked by this one, whose right to it was looked at before."""
+    token = _acting.set(principal)
+    try:
+        yield
+    finally:
+        _acting.reset(token)
+
+
+def principal_of(engine: Engine, config: Mapping[str, Any] | None) -> Principal:
+    """Who has sent an invocation: the gateway's caller, else the one that the settings name, else whoever the server
+    has authenticated. Raises NotPermitted where nobody was."""
+    known = _acting.get() or engine.options.principal
+    return known if known is not None else _authenticated((config or {}).get("configurable") or {})
+
+
+def _authenticated(configurable: Mapping[str, Any]) -> Principal:
+    user = configurable.get(SERVERS_WORD)
+    if user is None:
+        raise NotPermitted("nobody is authenticated; send a token: Authorization: Bearer …")
+    try:
+        return Principal(name=user["identity"], roles=tuple(user["roles"]), tenant=user["tenant"])
+    except (KeyError, TypeError, ValidationError):
+        raise NotPermitted("the server authenticates by something else than graph.auth:auth of Surestep") from None
+
+
+def role_wanted(context: Context | None) -> str | None:
+    """The role that a caller of the graph asks for; it has to be one of theirs."""
+    return context.role if context is not None else None
+
+
+async def check_tenant(engine: Engine, run_id: str, principal: Principal) -> None:
+    """Raise UnknownThread, as if there were none, for a run of another tenant, whoever has written its id down."""
+    session = engine.sessions.get(run_id)
+    if session is not None:
+        tenant: str | None = session.head.tenant
+    else:
+        record = await engine.runs.get(run_id)
+        tenant = record.tenant if record is not None else None
+    if tenant is not None and tenant != principal.tenant:
+        raise UnknownThread(f"there is no run {run_id}; `surestep runs` lists those there are")
