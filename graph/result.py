@@ -14,6 +14,7 @@ from nodes.lacks import lacks
 from nodes.origins import rests_on_mock, sentence
 from nodes.state import Forked, RunStatus, TemplateUse
 from nodes.step_run import Check, StepRun
+from nodes.taint import taint_of
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
 from plans.faults import Fault
@@ -42,11 +43,12 @@ class LateEnd(_Frozen):
 
 
 class StepResult(_Frozen):
-    """One step of the current plan and where it stands. `degraded` says what its result was made by or from, where that
-    is not what was asked for; `mock` that it is made up, or made from what is; `kept_s` how old it was when it was
-    taken from the cache; `check` what came out when the plan was asked there whether it still holds. A `for_each` step
-    counts the attempts and adds up the seconds of its `children`. One that is `in_doubt` has begun an effect of which
-    nobody knows whether it has happened."""
+    """One step of the current plan and where it stands. `degraded` says what its result was made by or from, where
+    that is not what was asked for; `mock` that it is made up, or made from what is; `kept_s` how old it was when it
+    was taken from the cache; `check` what came out when the plan was asked there whether it still holds. A `for_each`
+    step counts the attempts and adds up the seconds of its `children`. `tainted_by` names the step runs, inputs and,
+    as "replan", changes of the plan through which a stranger may have had a say in its result. One that is `in_doubt`
+    has begun an effect of which nobody knows whether it has happened."""
 
     id: str
     tool: str | None
@@ -63,6 +65,7 @@ class StepResult(_Frozen):
     title: str | None = None
     late: tuple[LateEnd, ...] = ()
     check: Check | None = None
+    tainted_by: tuple[str, ...] = ()
     children: tuple[StepResult, ...] = ()
 
 
@@ -246,6 +249,7 @@ def _one(fold: RunFold, unit: str, tool: str | None, title: str | None) -> StepR
         elapsed_s=round(run.elapsed_s, 6),
         title=title,
         check=run.check,
+        tainted_by=taint_of(fold, unit),
         late=tuple(_late(row) for row in fold.late.get(unit, ())),
     )
 
@@ -271,4 +275,5 @@ def _step_as_json(step: StepResult) -> dict[str, Any]:
     late = {"late": [each.model_dump(mode="json") for each in step.late]} if step.late else {}
     checked = step.model_dump(mode="json", include={"check"}) if step.check else {}
     failure = step.failure.model_dump(mode="json") if step.failure else None
-    return {**shown, "failure": failure, **doubt, **late, **checked}
+    tainted = {"tainted_by": list(step.tainted_by)} if step.tainted_by else {}
+    return {**shown, "failure": failure, **doubt, **late, **checked, **tainted}

@@ -148,7 +148,9 @@ async def _settlement(session: Session, unit: str, decision: Decision, by: str) 
     if isinstance(decision, Reject):
         return {"how": "skip", "by": by, "why": decision.message or why}, None
     if isinstance(decision, Respond):
-        output, carried = await outcome_body(session, unit, _value(decision.message), started=session.clock.monotonic())
+        output, carried = await outcome_body(
+            session, unit, _value(decision.message), started=session.clock.monotonic(), by_person=True
+        )
         return {**output, "how": "happened", "by": by, "why": why}, carried
     return {"how": "run", "by": by, "why": why}, None
 

@@ -11,10 +11,12 @@ from nodes.admit import Ask
 from nodes.answers import default_decision, take_decisions
 from nodes.events import Event
 from nodes.step_run import base_id
+from nodes.taint import sources_of
 from plans.decisions import ApprovalRequest, RequestKind
 from plans.errors import ApprovalConflict
 from plans.plan import Risk
 from plans.principals import Principal
+from plans.provenance import Provenance
 from plans.values import JSON, sha256_of
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ async def record_request(
         attempt=attempt,
         created_at=created_at,
         expires_at=_deadline(session, kind, created_at),
+        sources=_sources(session, unit, kind),
     )
     await session.engine.approvals.record([request])
     await session.record("asked", unit, attempt, body={"request": request.model_dump(mode="json")})
@@ -87,6 +90,13 @@ def _deadline(session: Session, kind: RequestKind, asked_at: datetime) -> dateti
     """When silence counts as a no. Whether something has happened is a question of fact: no silence answers it."""
     after_s = session.engine.options.approval_expires_s
     return None if after_s is None or kind == "unknown_outcome" else asked_at + timedelta(seconds=after_s)
+
+
+def _sources(session: Session, unit: str, kind: RequestKind) -> tuple[Provenance, ...]:
+    """Where the arguments of what is asked about come from; of what is no call of a step, nothing."""
+    if kind not in ("risk", "unknown_outcome"):
+        return ()
+    return sources_of(session.fold, session.step(base_id(unit)), unit)
 
 
 async def _withdraw_others(session: Session, unit: str, asked: str) -> None:

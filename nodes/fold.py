@@ -41,10 +41,11 @@ class RunFold:
     run's template says of when nothing mends it, `simplified` that the first was turned to; `late`, by step run,
     what came back after it had been given up; `had` names steps of a fork that its parent has run, and whose effect
     would be another one now; `drafts` what became of every draft of a plan, by its name, in their order
-    (`nodes/drafts.py`); `authors`, by step, the source of the revision that has made it what it is; `checked` the
-    steps about whose results the plan was asked whether it still holds, `unsure`, by step, why a model could not
-    say so, `premises_broken` how often it did not hold after a step; `contract` is the version of the plan contract
-    that the run is on, `form` how its plan was stored, `versions` those that are known here; `version` that of the
+    (`nodes/drafts.py`); `authors`, by step, the source of the revision that has made it what it is, `swayed` the
+    steps that a model has written when text that is not trusted may have told it what to write; `checked` the steps
+    about whose results the plan was asked whether it still holds, `unsure`, by step, why a model could not say so,
+    `premises_broken` how often it did not hold after a step; `contract` is the version of the plan contract that
+    the run is on, `form` how its plan was stored, `versions` those that are known here; `version` that of the
     journal's rows from here on; `archived` where the rows came from, if that was the archive. `hits`, by name, are
     limits that have stopped the run. `planned_anew` are the codes for which a step or the plan was planned anew,
     `made_from` is the template that the plan was made of at first. `reached`, by step, are sub-goals that wait for
@@ -57,6 +58,7 @@ class RunFold:
     steps: dict[str, StepRun] = field(default_factory=dict)
     expansions: dict[str, list[str]] = field(default_factory=dict)
     authors: dict[str, Source] = field(default_factory=dict)
+    swayed: set[str] = field(default_factory=set)
     checked: set[str] = field(default_factory=set)
     unsure: dict[str, str] = field(default_factory=dict)
     premises_broken: int = 0

@@ -59,6 +59,7 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     changed = {step_id for step_id, step in before.items() if now.get(step_id) != step}
     self.since.update({step_id: self.plan.revision for step_id, step in now.items() if before.get(step_id) != step})
     self.authors.update({step_id: self.plan.source for step_id, step in now.items() if before.get(step_id) != step})
+    self.swayed = (self.swayed - changed) | set(body.get("swayed", ()))
     _forget_checks(self, changed)
     replaced(self, steps_before, changed)
     for unit in [unit for unit in self.steps if base_id(unit) in changed]:

@@ -161,7 +161,7 @@ def _stored(run: StepRun) -> dict[str, Any]:
         found["failure"] = run.failure.model_dump()
     if run.check is not None:
         found["check"] = asdict(run.check)
-    found |= {name: list(found[name]) for name in ("tried", "rests_on") if name in found}
+    found |= {name: list(found[name]) for name in ("tried", "rests_on", "tainted_by") if name in found}
     return found
 
 
@@ -173,5 +173,5 @@ def _restored(stored: Mapping[str, Any]) -> StepRun:
         known["failure"] = Failure.model_validate(known["failure"])
     if "check" in known:
         known["check"] = Check.of_row(known["check"])
-    known |= {name: tuple(known[name]) for name in ("tried", "rests_on") if name in known}
+    known |= {name: tuple(known[name]) for name in ("tried", "rests_on", "tainted_by") if name in known}
     return StepRun(**known)

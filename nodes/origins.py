@@ -6,7 +6,7 @@ it was made from one that is. What is stored with it are the step runs at the ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from nodes.step_run import StepRun, base_id
@@ -24,10 +24,10 @@ TOLD_ROOTS = 3
 """How many of them one sentence tells."""
 
 
-def roots_of(fold: RunFold, step: Step, unit: str) -> tuple[str, ...]:
-    """The step runs at which what this one is made from went astray: its degraded inputs, or those they rest on."""
+def roots_among(fold: RunFold, read: Iterable[str]) -> tuple[str, ...]:
+    """The step runs at which what is made from these went astray: those that are degraded, or what they rest on."""
     found: dict[str, None] = {}
-    for name in _inputs(fold, step, unit):
+    for name in read:
         run = fold.steps.get(name)
         if run is not None and run.output is not None:
             found |= dict.fromkeys((name, *run.rests_on) if run.degraded else run.rests_on)
@@ -36,18 +36,19 @@ def roots_of(fold: RunFold, step: Step, unit: str) -> tuple[str, ...]:
 
 def degraded_inputs(fold: RunFold, step: Step, unit: str) -> dict[str, str]:
     """What is to be told of each input of a step run that is degraded, by the step it comes from."""
-    told = {name: sentence(fold, name) for name in _inputs(fold, step, unit)}
+    told = {name: sentence(fold, name) for name in read_by(fold, step, unit)}
     return {name: said for name, said in told.items() if said is not None}
 
 
-def _inputs(fold: RunFold, step: Step, unit: str) -> list[str]:
-    """The step runs whose results this one is made from. What it only waits for is none of them."""
+def read_by(fold: RunFold, step: Step, unit: str, *, conditions: bool = True) -> list[str]:
+    """The step runs whose results this one is made from; with `conditions`, also those that decide whether it runs.
+    What it only waits for is none of them."""
     if unit in fold.expansions:
         return fold.children(unit)
     if step.action == "llm":  # it sees all that it depends on
         return list(step.depends_on)
     read = {reference.name for reference in references_in([step.args, step.for_each])}
-    for condition in (step.when, step.requires):
+    for condition in (step.when, step.requires) if conditions else ():
         read |= names_in(condition)
     return [name for name in step.depends_on if name in read]
 

@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from nodes.events import Event
-from nodes.origins import remark, roots_of
+from nodes.origins import read_by, remark, roots_among
 from nodes.step_run import base_id
+from nodes.taint import result_taint
 from plans.expressions import InvalidExpression, holds
 from plans.failure import Failure
 from plans.plan import Step
@@ -46,9 +47,11 @@ async def outcome_body(
     started: float,
     degraded: str | None = None,
     told: Mapping[str, Any] = NOTHING_MORE,
+    by_person: bool = False,
 ) -> tuple[dict[str, Any], Any]:
     """The body of an outcome row, and the small artifact that travels with it. `told` is what the row says beside:
-    that nothing was called, how old the result was, that it is a mock, or which tool has answered for this one."""
+    that nothing was called, how old the result was, that it is a mock, or which tool has answered for this one.
+    `by_person` says that a person has written the value."""
     output, carried = await session.results.store(value)
     body: dict[str, Any] = {
         "output": output.as_stored(),
@@ -58,9 +61,25 @@ async def outcome_body(
     notes = [note for note in (session.fold.run(unit).degraded, degraded) if note]
     if notes:
         body["degraded"] = " and ".join(dict.fromkeys(notes))
-    if roots := roots_of(session.fold, session.step(base_id(unit)), unit):
+    step = session.step(base_id(unit))
+    read = read_by(session.fold, step, unit, conditions=False)
+    decisive = read if step.when is None and step.requires is None else read_by(session.fold, step, unit)
+    if roots := roots_among(session.fold, decisive):
         body["rests_on"] = list(roots)
+    trusted = _is_trusted(session, unit, step, told.get("answered_by"))
+    tainted_by = () if by_person else result_taint(session.fold, step, unit, read, trusted=trusted)
+    body["tainted_by"] = list(tainted_by)
     return body, carried
+
+
+def _is_trusted(session: Session, unit: str, step: Step, answered_by: str | None) -> bool:
+    """Whether what has made a result adds nothing of a stranger's: a model, a list of other results, or a tool whose
+    output is trusted, whoever answers for it."""
+    if step.action != "tool" or unit in session.fold.expansions:
+        return True
+    declared = session.engine.registry.declared
+    names = [session.fold.run(unit).tool or step.tool or "", *([answered_by] if answered_by else ())]
+    return all(name in declared and declared[name].spec.output_trust == "trusted" for name in names)
 
 
 async def record_verdict(session: Session, verdict: Verdict, unit: str | None = None, **more: Any) -> None:

@@ -47,7 +47,8 @@ class Forked(_Frozen):
 
 class RunHead(_Frozen):
     """What a run is about. `inputs` are JSON values; a file input stands in `files` under its name instead.
-    `started_by` names who has begun it, `role` is the one that it acts in, `tenant` whose it is."""
+    `started_by` names who has begun it, `role` is the one that it acts in, `tenant` whose it is. `untrusted` names
+    inputs whose values a stranger may have written."""
 
     run_id: str
     thread_id: str
@@ -63,6 +64,7 @@ class RunHead(_Frozen):
     template: str | None = None
     given_plan: PlanDraft | None = None
     output_folder: str = ""
+    untrusted: tuple[str, ...] = ()
     forked: Forked | None = None
 
     def input_values(self) -> dict[str, Any]:

@@ -88,8 +88,10 @@ class StepRun:
     sent again; `exhausted` that nothing more will be tried after its failure. `tool` is the alternative that it calls,
     `stand_in` what answers it without a call. `acted` says that its effect may have happened at some time, settled or
     not: nothing takes its place any more. `degraded` says what its result was made by, if not by its tool as asked,
-    `mock` that it was made up, `rests_on` which degraded step runs it was made from; `kept_s` how old it was. `check`
-    is the latest look at whether the plan still holds. `unneeded` says that its own condition has left it out."""
+    `mock` that it was made up, `rests_on` which degraded step runs it was made from; `kept_s` how old it was.
+    `tainted_by` names what of a stranger's it was made from (`nodes/taint.py`), None where nobody has noted that.
+    `check` is the latest look at whether the plan still holds. `unneeded` says that its own condition has left it
+    out."""
 
     status: Status = "pending"
     attempt: int = 0
@@ -103,6 +105,7 @@ class StepRun:
     degraded: str | None = None
     mock: bool = False
     rests_on: tuple[str, ...] = ()
+    tainted_by: tuple[str, ...] | None = None
     kept_s: float | None = None
     tried: tuple[str, ...] = ()
     stand_in: StandIn | None = None
@@ -134,6 +137,8 @@ class StepRun:
         self.output = Output.from_stored(body["output"])
         self.degraded, self.mock = body.get("degraded"), body.get("mock", False)
         self.rests_on, self.kept_s = tuple(body.get("rests_on", ())), body.get("kept_s")
+        tainted_by = body.get("tainted_by")
+        self.tainted_by = None if tainted_by is None else tuple(tainted_by)
         self.moved("done")
 
     def failed(self) -> None:

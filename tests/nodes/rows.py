@@ -39,9 +39,9 @@ def planned(plan: Plan, purpose: str = "first", answers: Sequence[str] = ()) -> 
     return "plan", None, 0, {"plan": plan.model_dump(mode="json"), "purpose": purpose, "answers": list(answers)}
 
 
-def done(unit: str, attempt: int = 1) -> Row:
+def done(unit: str, attempt: int = 1, tainted_by: Sequence[str] = ()) -> Row:
     """An outcome that is a result."""
-    return "outcome", unit, attempt, {"output": OUTPUT, "elapsed_s": 0.5}
+    return "outcome", unit, attempt, {"output": OUTPUT, "elapsed_s": 0.5, "tainted_by": list(tainted_by)}
 
 
 def failed(unit: str, attempt: int = 1, code: str = "CONFLICT", *, happened: bool = False) -> Row:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nodes.fold import RunFold, fold
 from nodes.means import next_alternative
-from nodes.origins import MOST_ROOTS, age, notes, roots_of, sentence
+from nodes.origins import MOST_ROOTS, age, notes, read_by, roots_among, sentence
 from nodes.prompts import quoted
 from nodes.step_run import StepRun
 from plans.failure import CODES, Failure, ToolFailure
@@ -98,7 +98,7 @@ def test_one_that_rests_on_many_names_a_few() -> None:
     names = [f"s{number}" for number in range(MOST_ROOTS + 5)]
     last = a_step("z", *names, args={"all": " ".join(f"${{{name}}}" for name in names)})
     picture = fold([begun(), planned(a_plan(*map(a_step, names), last)), *map(mocked, names)])
-    roots = roots_of(picture, last, "z")
+    roots = roots_among(picture, read_by(picture, last, "z"))
     assert len(roots) == MOST_ROOTS
     picture.steps["z"] = StepRun("done", rests_on=roots)
     said = sentence(picture, "z") or ""
@@ -116,7 +116,7 @@ def test_what_is_only_waited_for_degrades_nothing() -> None:
         a_step("asks", "a", when="a.b"),
     ]
     picture = fold([begun(), planned(a_plan(*steps)), mocked("a")])
-    assert [roots_of(picture, each, each.id) for each in steps[1:]] == [(), ("a",), ("a",)]
+    assert [roots_among(picture, read_by(picture, each, each.id)) for each in steps[1:]] == [(), ("a",), ("a",)]
 
 
 def test_ages_are_told_in_their_largest_unit() -> None:
