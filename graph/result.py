@@ -270,10 +270,11 @@ def _plan_as_json(plan: Plan, made_from: TemplateUse | None) -> dict[str, Any]:
 
 
 def _step_as_json(step: StepResult) -> dict[str, Any]:
-    shown = step.model_dump(mode="json", include={"id", "tool", "status", "attempts", "output_ref", "degraded", "mock"})
+    shown = step.model_dump(
+        mode="json", include={"id", "tool", "status", "attempts", "output_ref", "degraded", "mock", "tainted_by"}
+    )
     doubt: dict[str, Any] = {"in_doubt": True} if step.in_doubt else {}
     late = {"late": [each.model_dump(mode="json") for each in step.late]} if step.late else {}
     checked = step.model_dump(mode="json", include={"check"}) if step.check else {}
     failure = step.failure.model_dump(mode="json") if step.failure else None
-    tainted = {"tainted_by": list(step.tainted_by)} if step.tainted_by else {}
-    return {**shown, "failure": failure, **doubt, **late, **checked, **tainted}
+    return {**shown, "failure": failure, **doubt, **late, **checked}

@@ -12,10 +12,10 @@ from tests.graph.program import Project, Run
 
 RESULT = {"run_id", "thread_id", "status", "answer", "plan", "steps", "approvals", "usage"}
 PLAN = {"plan_id", "revision", "source"}
-STEP = {"id", "tool", "status", "attempts", "output_ref", "failure", "degraded", "mock"}
+STEP = {"id", "tool", "status", "attempts", "output_ref", "failure", "degraded", "mock", "tainted_by"}
 APPROVAL = {
     "approval_id", "run_id", "thread_id", "step_id", "tool", "args", "args_sha256", "risk", "reason", "kind", "attempt",
-    "created_at", "expires_at",
+    "created_at", "expires_at", "sources", "approvers", "needed", "rule", "escalates_at", "escalates_to",
 }  # fmt: skip
 USAGE = {
     "steps", "attempts", "cached", "local_replans", "global_replans", "model_calls", "model_requests",
