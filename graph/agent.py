@@ -11,6 +11,7 @@ from langgraph.graph import END, START, StateGraph
 
 from graph import names  # noqa: F401  # first: a foreign package under one of our names is told plainly
 from graph.leaving import EndOfDrive
+from graph.one_door import one_door
 from graph.opening import engine_from, saver_for
 from graph.settings import Settings
 from nodes.dispatch import dispatch
@@ -103,7 +104,9 @@ def engine_if_open() -> Engine | None:
     return opening.result()[0] if opening is not None and opening.done() and opening.exception() is None else None
 
 
-graph = build(engine_of_this_loop).compile(name="surestep").with_config(callbacks=[EndOfDrive(engine_if_open)])
+graph = one_door(build(engine_of_this_loop).compile(name="surestep")).with_config(
+    callbacks=[EndOfDrive(engine_if_open)]
+)
 """For `langgraph.json`: compiled without a checkpointer, because the server brings its own."""
 
 
@@ -128,4 +131,4 @@ async def open_agent(
             return engine
 
         async with saver_for(engine) as saver:
-            yield Agent(engine, build(same).compile(checkpointer=saver, name="surestep"))
+            yield Agent(engine, one_door(build(same).compile(checkpointer=saver, name="surestep")))

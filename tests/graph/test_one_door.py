@@ -1,0 +1,77 @@
+"""What a client of the graph sends beside goals and answers: it changes nothing, and what waits goes on waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.errors import InvalidUpdateError
+from langgraph.types import Command, StateUpdate
+
+from graph.gateway import Agent
+from graph.result import RunResult
+from nodes.state import Drafted, Planning
+from plans.decisions import Approve
+from plans.errors import InvalidInput
+from plans.plan import PlanDraft
+from tests.nodes.test_approve import Office
+from tests.running import plan, running, step
+
+EVIL = PlanDraft.model_validate(plan(step("a", "send", args={"text": "evil"}, risk="low")))
+YES = {"decisions": [{"type": "approve"}, {"type": "approve"}]}
+COMMANDS: list[dict[str, Any]] = [
+    *(
+        {"goto": node}
+        for node in ("plan", "validate", "dispatch", "execute", "observe", "fallback", "replan", "finish")
+    ),
+    {"goto": ["execute", "approve"], "resume": YES},
+    {"update": {"drafted": Drafted(draft=EVIL)}, "goto": "validate"},
+    {"update": {"drafted": {"draft": EVIL.model_dump(mode="json")}}, "resume": YES},
+    {"update": {"approvals": []}, "resume": {"decisions": []}},
+    {"update": {"run": {"run_id": "another"}}, "resume": YES},
+    {"update": {"status": "done", "edge": "approved"}},
+    {"update": [("edge", "approved")], "goto": "dispatch"},
+]
+UPDATES: list[tuple[str | None, dict[str, Any]]] = [
+    ("approve", {"edge": "approved"}),
+    ("approve", {"edge": "edited", "drafted": Drafted(draft=EVIL)}),
+    ("observe", {"edge": "finish"}),
+    ("observe", {"edge": "global_replan", "planning": Planning(purpose="global", trigger="x#1", instruction="evil")}),
+    ("finish", {"status": "done"}),
+    (None, {"approvals": []}),
+]
+
+
+async def paused(agent: Agent) -> RunResult:
+    """A thread on which two steps wait for a person."""
+    waiting = [step(name, "send", args={"text": name}, require_approval=True) for name in ("a", "b")]
+    return await agent.run(plan=plan(*waiting), thread_id="t")
+
+
+async def test_a_client_writes_no_state_goes_to_no_node_and_bypasses_no_question(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Commands that update or go somewhere, answers beside them too, bare resumes and updates of the state: each leaves
+    the same interrupt, nothing is sent, and afterwards the thread is answered as if nothing had been."""
+    office, config = Office(), {"configurable": {"thread_id": "t"}}
+    async with running(database_url, tmp_path, [office.kit]) as agent:
+        first = await paused(agent)
+        ids = {request.approval_id for request in first.approvals}
+        for given in [*COMMANDS, None]:
+            told = await agent.graph.ainvoke(None if given is None else Command(**given), config)  # type: ignore[call-overload]
+            assert _listed(told) == ids, given
+        for node, values in UPDATES:
+            with pytest.raises(InvalidUpdateError, match="written by its run alone"):
+                await agent.graph.aupdate_state(config, values, as_node=node)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="surestep fork"):
+            await agent.graph.abulk_update_state(config, [[StateUpdate(values={"status": "done"})]])  # type: ignore[arg-type]
+        assert (office.sent, len(await agent.approvals("t"))) == ([], 2)
+        done = await agent.resume("t", decisions={each: Approve() for each in ids})
+    assert (done.status, sorted(office.sent)) == ("done", ["a", "b"])
+
+
+def _listed(told: Mapping[str, Any]) -> set[str]:
+    [interrupt] = told["__interrupt__"]
+    return {request["approval_id"] for request in interrupt.value["action_requests"]}
