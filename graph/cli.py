@@ -21,12 +21,14 @@ from graph.cli_options import (
     PlanFile,
     Plans,
     Request,
-    StepId,
+    Review,
+    ReviewReplans,
     Template,
     Thread,
     ThreadId,
     Toolkits,
 )
+from graph.cli_people import add_people
 from graph.cli_templates import templates_app
 from graph.cli_tools import tools_app
 
@@ -81,13 +83,27 @@ def run(
     approve: Approve = "ask",
     limit: LimitOptions = None,
     eager: Eager = False,
+    review: Review = False,
+    review_replans: ReviewReplans = False,
     json: Json = False,
 ) -> None:
     """Pursue a goal until it is done, fails or waits."""
     from graph.commands.run import RunOptions, run_goal
 
     run_goal(
-        RunOptions(goal, template, plan, input or [], file or [], thread, request_id, approve, limit or [], eager),
+        RunOptions(
+            goal,
+            template,
+            plan,
+            input or [],
+            file or [],
+            thread,
+            request_id,
+            approve,
+            limit or [],
+            eager,
+            "every" if review_replans else "first" if review else "none",
+        ),
         toolkit or [],
         as_json=json,
     )
@@ -161,59 +177,7 @@ def fork(
     fork_thread(ForkWish(thread, from_step, new_thread, request_id, approve, limit or []), toolkit or [], as_json=json)
 
 
-@app.command()
-def approvals(
-    thread: Annotated[str | None, typer.Argument(metavar="THREAD", help="Only this thread.")] = None,
-    toolkit: Toolkits = None,
-    json: Json = False,
-) -> None:
-    """List what waits for a person."""
-    from graph.commands.people import list_approvals
-
-    list_approvals(thread, toolkit or [], as_json=json)
-
-
-@app.command()
-def approve(
-    thread: ThreadId,
-    step: StepId,
-    happened: Annotated[
-        str | None,
-        typer.Option(
-            "--happened", metavar="RESULT", help="Of a step that may have happened: it has, with this result."
-        ),
-    ] = None,
-    answer: Annotated[
-        str | None, typer.Option("--answer", metavar="TEXT", help="Of a question or a ticket: what to do instead.")
-    ] = None,
-    plan: Annotated[Path | None, typer.Option("--plan", help="Of a question about the plan (@plan): this one.")] = None,
-    toolkit: Toolkits = None,
-    approve: Approve = "ask",
-    json: Json = False,
-) -> None:
-    """Allow a step as it was shown, or answer a question, and go on with the run."""
-    from graph.commands.people import allowed, decide
-
-    decision = allowed(happened, answer, plan)
-    given = {"--happened": happened, "--answer": answer, "--plan": plan}
-    option = next((name for name, said in given.items() if said is not None), None)
-    decide(thread, step, decision, toolkit or [], approve, option=option, as_json=json)
-
-
-@app.command()
-def reject(
-    thread: ThreadId,
-    step: StepId,
-    message: Annotated[str, typer.Option("--message", help="Why; stored with the decision.")] = "",
-    toolkit: Toolkits = None,
-    approve: Approve = "ask",
-    json: Json = False,
-) -> None:
-    """Forbid a step in this run, and go on with the run."""
-    from graph.commands.people import decide
-    from plans.decisions import Reject
-
-    decide(thread, step, Reject(message=message), toolkit or [], approve, as_json=json)
+add_people(app)
 
 
 @app.command()

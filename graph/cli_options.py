@@ -25,6 +25,8 @@ LimitOptions = Annotated[
     typer.Option("--limit", metavar="NAME=N", help="A cap, such as max_steps=20 or max_wall_s=60; repeatable."),
 ]
 Eager = Annotated[bool, typer.Option("--eager", help="Begin to read while the model still writes the plan.")]
+Review = Annotated[bool, typer.Option("--review", help="Show the plan and wait for a yes before anything runs.")]
+ReviewReplans = Annotated[bool, typer.Option("--review-replans", help="The same for every later revision of it too.")]
 Template = Annotated[str | None, typer.Option("--template", metavar="NAME", help="Use this template.")]
 PlanFile = Annotated[
     Path | None, typer.Option("--plan", metavar="FILE", help="Use this plan (JSON or YAML; - is stdin).")

@@ -17,6 +17,7 @@ from nodes.fold_verdicts import promises
 from nodes.ids import new_id
 from nodes.inheritance import artifacts_in, inheritance
 from nodes.requests import fork_sha256, run_record
+from nodes.review import looked_at
 from nodes.state import Forked, InputFile, RunHead
 from nodes.versions import JOURNAL_VERSION, read_head
 from plans.errors import ArtifactMissing, RunBusy, UsageError
@@ -92,7 +93,7 @@ def _head(
     engine, who = driver.engine, driver.principal
     old = picture.head or read_head(parent.input, engine.options.plan_versions)
     folders = (old.output_folder, *(old.forked.folders if old.forked else ()))
-    same = {name: getattr(old, name) for name in ("goal", "inputs", "tenant", "template")}
+    same = {name: getattr(old, name) for name in ("goal", "inputs", "tenant", "template", "review")}
     return new_head(
         **same,
         role=who.acting_in(old.role) if old.role is not None else None,
@@ -126,7 +127,7 @@ def _first_rows(head: RunHead, picture: RunFold, inherits: Mapping[str, Any]) ->
         ("run", {"head": stored, "journal_version": JOURNAL_VERSION}),
         (
             "plan",
-            {**written, "purpose": "first", "parent": parent, "answers": [], "warnings": []}
+            {**written, "purpose": "first", "parent": parent, "answers": [], "warnings": [], **looked_at(picture)}
             | promises(picture.on_exhausted, picture.versions, critical=picture.critical),
         ),
         ("inherited", dict(inherits)),

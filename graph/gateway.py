@@ -13,14 +13,14 @@ from graph.deciding import decided_for_all, take_decision_of_step, take_decision
 from graph.drafts import DraftResult, drafts_of
 from graph.driving import Driver, OnEvent
 from graph.forking import ForkOptions, forked
-from graph.given import age_s, check_id, limits_from
+from graph.given import age_s, check_id, limits_from, looked_at
 from graph.leaving import EndOfDrive
 from graph.preview import check_plannable, preview
 from graph.principal import NOBODY, named
 from graph.result import PlanPreview, RunResult, RunSummary, result_of
 from graph.validation import Validation, validation
 from graph.wishes import GivenPlan, wished
-from nodes.beginning import new_head
+from nodes.beginning import new_head, stricter
 from nodes.engine import Engine
 from nodes.ids import new_id
 from nodes.requests import run_record
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from checkpoints.runs import RunRecord
     from graph.template_library import TemplateLibrary
     from graph.tool_settings import ToolSettings
-    from nodes.state import AgentInput, AgentOutput, AgentState, Context
+    from nodes.state import AgentInput, AgentOutput, AgentState, Context, Review
 
 ApproveMode = Literal["ask", "all", "none"]
 
@@ -80,11 +80,13 @@ class Agent:
         on_event: OnEvent | None = None,
         approve: ApproveMode = "ask",
         role: str | None = None,
+        review: Review = "none",
     ) -> RunResult:
         """Pursue a goal until it is done, fails, reaches a limit, or waits for a person.
 
         `inputs` are JSON values, or `pathlib.Path` for files. The same `request_id` twice, at once or a day apart, is
-        one run and one answer. On a thread whose run is still open the goal is an instruction to that run. `role` is
+        one run and one answer. `review` says which plans a person looks at before anything of them runs: the "first",
+        or "every" revision. On a thread whose run is still open the goal is an instruction to that run. `role` is
         the one of the principal's roles that the run acts in. Raises UsageError, NotPermitted, ConfigurationError,
         RunBusy.
         """
@@ -97,7 +99,9 @@ class Agent:
         ours = latest is not None and latest.tenant == self.principal.tenant
         if latest is not None and ours and latest.status in OPEN and latest.request_id != request_id:
             return await self._instruct(latest, wish["goal"], on_event, plan=wish["given_plan"])
-        head = new_head(**wish, thread_id=thread_id, request_id=request_id, limits=limits_from(limits), approve=approve)
+        asked: dict[str, Any] = {"thread_id": thread_id, "request_id": request_id, "limits": limits_from(limits)}
+        asked |= {"approve": approve, "review": looked_at(stricter(self.engine.options.review, review), approve)}
+        head = new_head(**wish, **asked)
         await check_plannable(self.engine, head)
         record = await self.engine.runs.create(run_record(head, self.engine.options.plan_versions))
         is_new = record.run_id == head.run_id

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -14,6 +14,9 @@ from plans.errors import InvalidInput
 from plans.limits import Limits
 from plans.values import printable
 from plans.wording import nearest
+
+if TYPE_CHECKING:
+    from nodes.state import Review
 
 LONGEST_ID = 200
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -62,6 +65,13 @@ def limits_from(given: Mapping[str, Any] | None) -> Limits:
     except ValidationError as error:
         wrong = "; ".join(_wrong(item) for item in error.errors(include_url=False))
         raise InvalidInput(f"limits that cannot be used: {wrong}") from None
+
+
+def looked_at(review: Review, approve: str) -> Review:
+    """Which plans a person looks at in a run that asks people so. Raises InvalidInput where it asks none."""
+    if review != "none" and approve == "none":
+        raise InvalidInput("a review of the plan asks a person, and --approve none asks nobody; choose one")
+    return review
 
 
 def _wrong(item: Any) -> str:

@@ -45,6 +45,7 @@ def options_from(settings: Settings, *, served: bool = False) -> EngineOptions:
         approval_expires_s=settings.approval_expires_s,
         principal=principal_served(settings) if served else principal_from(settings),
         start_roles=settings.start_roles,
+        review=settings.review,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from graph.revisions import Revision, revisions_of
 from nodes.fold import RunFold
 from nodes.lacks import lacks
 from nodes.origins import rests_on_mock, sentence
@@ -100,7 +101,8 @@ class RunResult(_Frozen):
     """How a run ended, or where it stands. `plan` is the current revision in full, `made_from` the template that it was
     made of, if it was; `archived` says where the run's files are, once it is in the archive; `raise_limits` values of
     the limits that have stopped it with which it would go on. `missing` says of an ended run which results it is
-    without, though its plan wanted them, and `left_out` which lines of the plan's answer found nothing."""
+    without, though its plan wanted them, and `left_out` which lines of the plan's answer found nothing. `revisions` are
+    those after the first, each with what it has changed about the one before."""
 
     run_id: str
     thread_id: str
@@ -118,6 +120,7 @@ class RunResult(_Frozen):
     resumes: tuple[Resumed, ...] = ()
     missing: tuple[Missing, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    revisions: tuple[Revision, ...] = ()
     archived: str | None = None
     forked: Forked | None = None
 
@@ -142,6 +145,7 @@ class RunResult(_Frozen):
         """The object that `run --json` prints; a fork's also names what it was made of, and a step in doubt says so."""
         archived = {"archived": self.archived} if self.archived else {}
         forked = {"forked": self.forked.model_dump(include={"run_id", "thread_id", "step_id"})} if self.forked else {}
+        revised = {"revisions": [each.model_dump(mode="json") for each in self.revisions]} if self.revisions else {}
         resumes = {"resumes": [each.model_dump() for each in self.resumes]} if self.resumes else {}
         higher = {"raise_limits": dict(self.raise_limits)} if self.raise_limits else {}
         return {
@@ -155,6 +159,7 @@ class RunResult(_Frozen):
             "approvals": [request.model_dump(mode="json") for request in self.approvals],
             "usage": self.usage.model_dump(mode="json"),
             **higher,
+            **revised,
             **resumes,
             **archived,
             **forked,
@@ -216,6 +221,7 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
         resumes=tuple(Resumed(**asdict(each)) for each in fold.resumes),
         missing=tuple(Missing(step=lack.unit, what=lack.what, why=lack.why) for lack in lacks(fold)) if ended else (),
         left_out=tuple(LeftOut.model_validate(each) for each in finished.get("left_out", ())) if ended else (),
+        revisions=revisions_of(fold),
         archived=fold.archived,
         forked=fold.head.forked,
     )

@@ -56,7 +56,9 @@ class Settings(BaseModel):
     outside system to its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `lease_s` is how long a worker that cannot be
     reached keeps its runs. `durability` says when LangGraph's checkpoints are saved: "exit" where a drive ends, "async"
     or "sync" also between nodes, for those who look into a thread's history. `on_unplannable` says whether a person is
-    asked when no plan can be made, or the run ends with the reason at once. `approval_expires_s` is how long a question
+    asked when no plan can be made, or the run ends with the reason at once. `review` says which
+    plans a person looks at before they run, whatever a caller asks: none, the first, or every revision.
+    `approval_expires_s` is how long a question
     to a person waits before silence counts as a no; None ("none"): for ever. `notify_url` is told of questions and of
     runs that fail, in requests signed with `notify_secret`. `sweep_every_s` is how often a server that runs the graph
     looks for what was answered, or not in time; None ("none"): never. `server_url` is the server by which runs go on
@@ -99,6 +101,7 @@ class Settings(BaseModel):
     sweep_every_s: float | None = Field(default=5.0, ge=0.1, le=3_600)
     server_url: str | None = None
     server_token: SecretStr | None = None
+    review: Literal["none", "first", "every"] = "none"
     model: str | None = None
     small_model: str | None = None
     verifier_model: str | None = None

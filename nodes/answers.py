@@ -27,16 +27,20 @@ if TYPE_CHECKING:
 ALLOWED: Mapping[RequestKind, tuple[str, ...]] = {
     "risk": ("approve", "edit", "reject"),
     "unknown_outcome": ("approve", "reject", "respond"),
-    "review": ("approve", "reject"),
+    "review": ("approve", "edit", "respond", "reject"),
     "question": ("respond", "edit", "reject"),
     "ticket": ("approve", "respond", "reject"),
+    "clarification": ("respond", "reject"),
 }
 """What may be answered to each kind of request. Of an unknown outcome: approve = it has not happened, run it;
 respond = it has happened, with this result; reject = leave it and skip the step. Of a question about the plan:
-respond = plan anew with these words, edit = this plan, reject = end. Of a ticket: approve = try once more, respond and
-reject as before."""
-ABOUT_THE_RUN = frozenset({"question", "ticket"})
+respond = plan anew with these words, edit = this plan, reject = end. Of a review of a plan: approve = it runs as it is,
+the others as before. Of a ticket: approve = try once more, respond and reject as before. Of what the user was asked:
+respond = the answer, reject = there is none, and the step that has asked fails."""
+ABOUT_THE_RUN = frozenset({"question", "ticket", "review"})
 """Kinds of request whose answer is a verdict, and whose rejection ends the run."""
+ABOUT_A_PLAN = frozenset({"question", "review"})
+"""Kinds of request that no step asks, and that may be answered by a whole plan."""
 
 TOO_LATE = Reject(message="nobody answered in time")
 """What an approval that has expired comes to."""
@@ -57,7 +61,7 @@ def check_decision(request: ApprovalRequest, decision: Decision, registry: Regis
         raise ApprovalConflict(f"{lacks}. Else: {', '.join(word for word in allowed if word != 'respond')}")
     if not isinstance(decision, Edit):
         return
-    if request.kind == "question":
+    if request.kind in ABOUT_A_PLAN:
         check_plan(request, decision.args, registry)
         return
     if base_id(request.step_id) != request.step_id:
@@ -128,7 +132,7 @@ async def apply_decision(session: Session, request: ApprovalRequest, decision: D
     await session.record("decision", unit, request.attempt, body=body, artifact=carried)
     if isinstance(decision, Reject) and request.kind not in ("unknown_outcome", *ABOUT_THE_RUN):
         await _reject(session, request, decision)
-    if request.kind != "question":
+    if request.kind not in ABOUT_A_PLAN:
         announce(session, unit, session.step(base_id(unit)))
         session.scheduling().unpark(unit)
     session.emit(Event(kind="approval", step_id=unit, tool=request.tool, status=decision.type, message=by))
@@ -139,7 +143,8 @@ def _about_the_run(session: Session, request: ApprovalRequest, decision: Decisio
     without the other would leave the run with nothing to go on by."""
     verdict = verdict_of(session, request, decision)
     body: dict[str, Any] = {"verdict": verdict.model_dump(), "instruction": request.approval_id} if verdict else {}
-    return body | ({"about": request.args} if isinstance(decision, Edit) else {})
+    about = {name: request.args[name] for name in ("goal", "step") if name in request.args}
+    return body | ({"about": about} if isinstance(decision, Edit) else {})
 
 
 async def _settlement(session: Session, unit: str, decision: Decision, by: str) -> tuple[dict[str, Any], Any]:
@@ -199,6 +204,6 @@ def default_decision(mode: str, kind: RequestKind) -> Decision | None:
     not whether something may be done, that nobody answers it."""
     if mode == "ask":
         return None
-    if kind in ABOUT_THE_RUN:
+    if kind in ABOUT_THE_RUN - {"review"} or kind == "clarification":
         return Reject(message=f"this run asks nobody (--approve {mode})")
     return Approve() if mode == "all" else NOBODY_ASKED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
@@ -19,7 +19,7 @@ from nodes.inbox import goal_text
 from nodes.inputs import declared_inputs
 from nodes.requests import run_record
 from nodes.session import Session
-from nodes.state import AgentState, Context, RunHead
+from nodes.state import AgentState, Context, Review, RunHead
 from plans.errors import InvalidInput, RunBusy
 from plans.goals import check_goal
 from plans.limits import Limits
@@ -98,11 +98,17 @@ async def _head(
         given_plan=draft,
         limits=(context and context.limits) or Limits(),
         approve=(context and context.approve) or "ask",
+        review=stricter(engine.options.review, (context and context.review) or "none"),
         output=engine.options.output,
         role=who.acting_in(role_wanted(context)),
         tenant=who.tenant,
         started_by=who.name,
     )
+
+
+def stricter(*reviews: Review) -> Review:
+    """Of what is said about reviews by several the strictest: who asks for one is not outvoted."""
+    return max(reviews, key=get_args(Review).index)
 
 
 def new_head(*, output: Path, **fields: Any) -> RunHead:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.crash_points import reached
 from nodes.answers import take_decisions
+from nodes.review import ask_review
 from nodes.state import AgentState
 from nodes.validate import revise
 
@@ -16,12 +17,10 @@ if TYPE_CHECKING:
 async def dispatch(state: AgentState, session: Session) -> dict[str, Any]:
     """Run while anything can; ask a person only when nothing runs and nothing is ready; else finish."""
     while True:
-        if session.fold.asked:
-            await take_decisions(session)
-        if session.fold.is_edited:  # decided while other steps ran, or before the process died
-            await revise(session)
+        await _take_what_people_say(session)
         if session.cancelled:
             return {"edge": "finish"}
+        await ask_review(session)
         if session.decision_needed or (session.fold.plan is not None and not session.scheduling().idle):
             await session.stands("running")
             return {"edge": "run", "status": "running"}
@@ -29,6 +28,13 @@ async def dispatch(state: AgentState, session: Session) -> dict[str, Any]:
             return {"edge": "finish"}
         if await _paused(session):
             return {"edge": "human_interrupt", "status": "paused"}
+
+
+async def _take_what_people_say(session: Session) -> None:
+    if session.fold.asked:
+        await take_decisions(session)
+    if session.fold.is_edited:  # decided while other steps ran, or before the process died
+        await revise(session)
 
 
 async def _paused(session: Session) -> bool:

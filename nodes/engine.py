@@ -27,7 +27,7 @@ from nodes.attendance import Attendance
 from nodes.models import Model
 from nodes.requests import run_record
 from nodes.session import Session
-from nodes.state import RunHead
+from nodes.state import Review, RunHead
 from nodes.taking import take_run
 from nodes.templates import Template
 from plans.errors import UnknownThread
@@ -60,6 +60,7 @@ class EngineOptions:
     durability: Durability = "exit"
     on_unplannable: Literal["ask", "refuse"] = "ask"
     approval_expires_s: float | None = None
+    review: Review = "none"
     eager: bool = False
     connections: Mapping[str, str] = field(default_factory=dict)
     checks: bool = True

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nodes.fold_drafts import Revised
 from nodes.fold_progress import Progress
 from nodes.fold_resumes import Resumption
 from nodes.fold_rows import APPLY
@@ -47,7 +48,9 @@ class RunFold:
     `premises_broken` how often it did not hold after a step; `contract` is the version of the plan contract that
     the run is on, `form` how its plan was stored, `versions` those that are known here; `version` that of the
     journal's rows from here on; `archived` where the rows came from, if that was the archive. `hits`, by name, are
-    limits that have stopped the run. `planned_anew` are the codes for which a step or the plan was planned anew,
+    limits that have stopped the run. `in_review` is the revision that a person is to look at before anything of it
+    starts, `reviewed` that one was approved so, or written by a person; `revisions` what each after the first has
+    changed. `planned_anew` are the codes for which a step or the plan was planned anew,
     `made_from` is the template that the plan was made of at first. `reached`, by step, are sub-goals that wait for
     their plan, each in its words. `left_off` is the last row of the drive before this one; None in a first drive,
     and once it is told.
@@ -82,6 +85,9 @@ class RunFold:
     global_replans: int = 0
     planned_anew: list[str] = field(default_factory=list)
     made_from: TemplateUse | None = None
+    in_review: int | None = None
+    reviewed: bool = False
+    revisions: list[Revised] = field(default_factory=list)
     had: frozenset[str] = frozenset()
     instructions: dict[str, str] = field(default_factory=dict)
     input_changes: int = 0

@@ -49,12 +49,12 @@ def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
 
 
 def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
-    steps_before = self.plan.steps if self.plan else ()
+    earlier, steps_before = self.plan, self.plan.steps if self.plan else ()
     before = {step.id: step for step in steps_before}
     form = self.versions.read(body)
     self.plan = Plan.model_validate(form.plan)
     self.contract, self.form = max(self.contract, form.written), form
-    revision(self, self.plan, body)
+    revision(self, earlier, self.plan, body)
     now = {step.id: step for step in self.plan.steps}
     changed = {step_id for step_id, step in before.items() if now.get(step_id) != step}
     self.since.update({step_id: self.plan.revision for step_id, step in now.items() if before.get(step_id) != step})
@@ -87,7 +87,7 @@ def _forget_checks(self: RunFold, changed: set[str]) -> None:
 def outdated(asked: ApprovalRequest, changed: Container[str]) -> bool:
     """Whether a question does not arise any more once a revision has these steps changed or gone: what was asked about
     the plan is answered by any."""
-    return asked.kind == "question" or base_id(asked.step_id) in changed
+    return asked.kind in ("question", "review") or base_id(asked.step_id) in changed
 
 
 def _intent(self: RunFold, unit: str, attempt: int, body: Body) -> None:

@@ -110,7 +110,9 @@ def decision(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     decided = body["decision"]
     if decided["type"] == "reject" and body["kind"] == "risk":
         self.rejected.add(body["call"])
-    if decided["type"] == "edit" and body["kind"] == "question":
+    if body["kind"] == "review" and decided["type"] == "approve":
+        self.in_review, self.reviewed = None, True
+    if decided["type"] == "edit" and body["kind"] in ("question", "review"):
         self.rewritten = {"plan": decided["args"], "asked": body["about"]}
     elif decided["type"] == "edit":
         self.edits[unit] = {"tool": body["tool"], "args": decided["args"]}

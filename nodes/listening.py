@@ -27,8 +27,9 @@ MOST_STEPS = 20
 
 @contextmanager
 def reading_ahead(session: Session, offered: Iterable[Tool]) -> Iterator[None]:
-    """While a first plan is asked for within this, begin the reads at its beginning; where that is switched on."""
-    if not session.engine.options.eager or session.fold.plan is not None:
+    """While a first plan is asked for within this, begin the reads at its beginning; where that is switched on, and
+    nobody is to look at the plan first."""
+    if not session.engine.options.eager or session.fold.plan is not None or session.head.review != "none":
         yield
         return
     token = LISTENER.set(Ahead(session, offered).hear)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from nodes.given import given_draft, rejected
@@ -29,7 +30,7 @@ def check_plan(request: ApprovalRequest, plan: dict[str, JSON], registry: Regist
         raise ApprovalConflict(str(error)) from None
 
 
-def written_draft(asked: dict[str, JSON], plan: dict[str, JSON]) -> PlanDraft:
+def written_draft(asked: Mapping[str, JSON], plan: dict[str, JSON]) -> PlanDraft:
     """The plan that a person has written; one without a goal of its own is for the goal in question. Raises
     PlanRejected."""
     return given_draft({"goal": asked.get("goal"), **plan})
@@ -37,7 +38,7 @@ def written_draft(asked: dict[str, JSON], plan: dict[str, JSON]) -> PlanDraft:
 
 def verdict_of(session: Session, request: ApprovalRequest, decision: Decision) -> Verdict | None:
     """What the answer leads to: a plan written anew with the person's words, one more attempt, or the end. None for a
-    plan that the person has written."""
+    plan that the person has written, and for one that may run as it is."""
     match decision:
         case Respond(message=said):
             number = len(session.fold.instructions) + 1
@@ -57,11 +58,15 @@ def verdict_of(session: Session, request: ApprovalRequest, decision: Decision) -
             return _end(request, why)
         case Edit():
             return None
+        case Approve() if request.kind == "review":
+            return None
     return _end(request, "a yes answers no question")  # it was stored by somebody who does not check
 
 
 def _about(request: ApprovalRequest) -> str | None:
     """The step whose failure is in question, if one is."""
+    if request.kind == "review":
+        return None
     step = request.args.get("step") if request.kind == "question" else request.step_id
     return str(step) if step else None
 
@@ -73,9 +78,11 @@ def _on_step(session: Session, request: ApprovalRequest, why: str) -> Verdict:
 
 
 def _end(request: ApprovalRequest, why: str) -> Verdict:
-    """The honest end: of a plan that nobody could make, or of a ticket that somebody has closed."""
+    """The honest end: of a plan that nobody could make, or was not to run, or of a ticket that somebody has closed."""
     if request.kind == "question":
         code, reason = "PLAN_INVALID", request.reason
+    elif request.kind == "review":
+        code, reason = "REJECTED", "a person has looked at the plan and rejected it"
     else:
         code, reason = "REJECTED", f"ticket {request.args['ticket']} was closed without a repair"
     return Verdict(

@@ -99,8 +99,16 @@ class Scheduler:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing runs, nothing is ready and nothing waits for its time."""
+        """Whether nothing runs, nothing is ready and nothing waits for its time. Nothing is ready while a person is to
+        look at the plan."""
+        if self._may_not_start:
+            return not self.tasks
         return not self.tasks and self.frontier.next_at() is None and not self.pacing.is_holding
+
+    @property
+    def _may_not_start(self) -> bool:
+        """Whether a person is to look at the plan before anything else of it starts."""
+        return self.session.fold.in_review is not None
 
     async def drive(self) -> None:
         """Start and collect until a decision is needed or nothing is left to run."""
@@ -124,6 +132,8 @@ class Scheduler:
 
     def _start_ready(self, may: Callable[[str], bool] = lambda _: True) -> None:
         """Start what is ready, as far as there is room; what may not start now stays ready."""
+        if self._may_not_start:
+            return
         limit = self.session.head.limits.concurrency
         left = []
         for freed in self.pacing.free():
@@ -196,7 +206,7 @@ class Scheduler:
         """Until the next waiting step run's time, or the next look at what people have decided."""
         clock = self.session.clock
         waits = []
-        if len(self.tasks) < self.session.head.limits.concurrency:
+        if len(self.tasks) < self.session.head.limits.concurrency and not self._may_not_start:
             due, turn = self.frontier.next_at(), self.pacing.next_at()
             waits += [] if due is None else [due - clock.wall()]
             waits += [] if turn is None else [turn - clock.monotonic()]

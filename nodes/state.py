@@ -21,6 +21,8 @@ from plans.plan import SCHEMA_VERSION, Plan, PlanDraft, Source
 STATE_VERSION = 1
 
 RunStatus = Literal["running", "paused", "done", "failed", "cancelled", "limited"]
+Review = Literal["none", "first", "every"]
+"""Which plans a person looks at before anything of them runs: none, the first one, or every revision."""
 
 
 class _Frozen(BaseModel):
@@ -58,6 +60,7 @@ class RunHead(_Frozen):
     files: dict[str, InputFile] = Field(default_factory=dict)
     limits: Limits = Limits()
     approve: Literal["ask", "all", "none"] = "ask"
+    review: Review = "none"
     role: str | None = None
     tenant: str = ""
     started_by: str = ""
@@ -146,6 +149,7 @@ class Context(_Frozen):
 
     approve: Literal["ask", "none"] | None = None
     role: str | None = None
+    review: Literal["first", "every"] | None = None
     limits: Limits | None = None
 
 

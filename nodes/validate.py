@@ -18,6 +18,7 @@ from nodes.part import given_up, is_a_person_s, of_the_part
 from nodes.planner import keeping
 from nodes.questions import ask_about_plan
 from nodes.replies import written_draft
+from nodes.review import changes_told, is_looked_at
 from nodes.run_faults import found_in
 from nodes.state import AgentState, Drafted, Planning
 from plans.decisions import ABOUT_PLAN
@@ -104,7 +105,8 @@ async def _rewrite(session: Session, rewritten: Mapping[str, Any]) -> list[Fault
     faults = await found_in(session, drafted, planning)
     if errors := errors_among(faults):
         session.emit(Event(kind="notice", message=f"the plan is not used: {'; '.join(map(str, errors))}"))
-        await ask_about_plan(session, planning, errors)
+        if session.fold.in_review is None:  # else the plan that is there is shown once more
+            await ask_about_plan(session, planning, errors)
         await session.record("edit_dropped", ABOUT_PLAN, body={})
     else:
         await _store(session, drafted, draft, planning, faults)
@@ -159,6 +161,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         "mode": drafted.mode,
         "repaired": drafted.repaired,
         "warnings": [fault.model_dump() for fault in faults],
+        **({"review": True} if is_looked_at(session.fold, drafted.source) else {}),
         **({} if is_part else promises(drafted.on_exhausted, versions, critical=drafted.critical)),
     }
     await keep_draft(session, drafted, planning, [])
@@ -171,6 +174,8 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     settle(session)
     await session.flush()  # nobody is shown a plan that a crash could take back
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))
+    if changed := changes_told(session.fold):
+        session.emit(Event(kind="notice", message=changed))
 
 
 def _had_a_say(session: Session, drafted: Drafted, planning: Planning) -> bool:

@@ -32,14 +32,15 @@ class Reject(_Frozen):
 
 class Edit(_Frozen):
     """The action may run with these arguments instead; they are validated like planned ones. In answer to a question
-    about the plan they are a whole plan."""
+    about the plan, and in a review of it, they are a whole plan."""
 
     type: Literal["edit"] = "edit"
     args: dict[str, JSON]
 
 
 class Respond(_Frozen):
-    """Free text in answer to a question: what to do instead; or the settled result of an unknown outcome."""
+    """Free text in answer to a question: what to do instead, what the plan needs to know, or the settled result of an
+    unknown outcome."""
 
     type: Literal["respond"] = "respond"
     message: str
@@ -61,11 +62,12 @@ class Vote(_Frozen):
     at: datetime
 
 
-RequestKind = Literal["risk", "unknown_outcome", "review", "question", "ticket"]
-
+RequestKind = Literal["risk", "unknown_outcome", "review", "question", "ticket", "clarification"]
+"""Whether an action may run; whether it has happened; whether a plan may run; what to do about a goal that nothing has
+planned; a failure that nothing mends; and something that only the user can tell."""
 
 ABOUT_PLAN = "@plan"
-"""In the place of a step's id: a question about the plan as a whole. No step can be called so."""
+"""In the place of a step's id: a question about the plan as a whole, or its review. No step can be called so."""
 
 
 class ApprovalRequest(_Frozen):

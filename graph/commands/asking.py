@@ -8,13 +8,14 @@ import os
 import sys
 from collections.abc import Sequence
 
+from graph.commands.editing import as_yaml, edited
 from graph.commands.printing import harmless, say
 from graph.commands.shared import surestep
 from graph.commands.terminal import forget_typed
-from nodes.answers import ALLOWED
+from nodes.answers import ABOUT_A_PLAN, ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond
 
-KEYS = {"approve": "a", "reject": "r", "respond": "g", "later": "l"}
+KEYS = {"approve": "a", "edit": "e", "reject": "r", "respond": "g", "later": "l"}
 MEANINGS: dict[RequestKind, dict[str, str]] = {
     "unknown_outcome": {
         "approve": "it has not happened, run it",
@@ -23,9 +24,22 @@ MEANINGS: dict[RequestKind, dict[str, str]] = {
     },
     "question": {"respond": "say what to do", "edit": "give a plan of your own", "reject": "end the run"},
     "ticket": {"approve": "try once more", "respond": "say what to do instead", "reject": "end the run"},
+    "review": {
+        "approve": "run it as it is",
+        "edit": "change it",
+        "respond": "say what to do instead",
+        "reject": "end the run",
+    },
+    "clarification": {"respond": "answer", "reject": "do not answer"},
+    "risk": {"edit": "change its arguments"},
 }
 """What the decisions about a request of this kind mean; elsewhere they mean what they are called."""
-ASKED_FOR: dict[RequestKind, str] = {"question": "what to do", "ticket": "what to do instead"}
+ASKED_FOR: dict[RequestKind, str] = {
+    "question": "what to do",
+    "ticket": "what to do instead",
+    "review": "what to do instead",
+    "clarification": "your answer",
+}
 """What is asked for when somebody answers in words; elsewhere it is a result."""
 LONGEST_VALUE = 4_000
 """Characters of one argument that are shown; a longer one is cut, and its length and where all of it is are said."""
@@ -38,11 +52,15 @@ def request_text(request: ApprovalRequest) -> str:
         "unknown_outcome": f"{request.tool} may have happened or not",
         "question": "nothing could plan this",
         "ticket": f"{request.tool} has failed, and nothing mends it",
+        "review": "a plan to look at",
+        "clarification": "a question to you",
     }.get(request.kind, request.tool)
+    if request.kind == "review":
+        return f"{request.step_id}: {meaning}\n  {_indented(request.reason)}\n\n  {_indented(as_yaml(request.args))}"
     about_run = request.kind in ASKED_FOR
     width = max(len(name) for name in ("why", *request.args))
     shown = [
-        ("why", " ".join(request.reason.split())),
+        *([] if request.kind == "clarification" else [("why", " ".join(request.reason.split()))]),
         *((name, _value(value)) for name, value in request.args.items() if not (about_run and value is None)),
     ]
     indent = "\n" + " " * (width + 4)
@@ -52,6 +70,10 @@ def request_text(request: ApprovalRequest) -> str:
             *(f"  {name:<{width}}  {text.replace(chr(10), indent)}" for name, text in shown),
         ]
     )
+
+
+def _indented(text: str) -> str:
+    return text.strip().replace("\n", "\n  ")
 
 
 def _value(value: object) -> str:
@@ -70,13 +92,12 @@ def answers(request: ApprovalRequest, toolkits: Sequence[str]) -> list[str]:
         "respond": surestep("approve", *asked, *words, toolkits=toolkits),
         "reject": surestep("reject", *asked, toolkits=toolkits),
     }
-    if request.kind == "question":
-        commands["edit"] = surestep("approve", *asked, "--plan", "FILE", toolkits=toolkits)
+    option = ("--plan", "FILE") if request.kind in ABOUT_A_PLAN else ("--args", "JSON")
+    commands["edit"] = surestep("edit", *asked, *option, toolkits=toolkits)
     meanings = MEANINGS.get(request.kind, {})
     return [
-        f"{command}    {meanings[word]}" if word in meanings else command
-        for word, command in commands.items()
-        if word in ALLOWED[request.kind]
+        f"{commands[word]}    {meanings[word]}" if word in meanings else commands[word]
+        for word in ALLOWED[request.kind]
     ]
 
 
@@ -85,14 +106,15 @@ async def asked_at_terminal(requests: Sequence[ApprovalRequest]) -> dict[str, De
     decisions: dict[str, Decision] = {}
     for request in requests:
         say(f"\n{request_text(request)}")
-        decision = await _answer(request.kind)
+        decision = await _answer(request)
         if decision is not None:
             decisions[request.approval_id] = decision
     return decisions
 
 
-async def _answer(kind: RequestKind) -> Decision | None:
+async def _answer(request: ApprovalRequest) -> Decision | None:
     """Ask until the answer is one of the words; nothing but such a word decides anything. No more input is "later"."""
+    kind = request.kind
     offered = {word: key for word, key in KEYS.items() if word == "later" or word in ALLOWED[kind]}
     meanings = MEANINGS.get(kind, {})
     question = ", ".join(f"[{key}] {meanings.get(word, word)}" for word, key in offered.items())
@@ -104,6 +126,8 @@ async def _answer(kind: RequestKind) -> Decision | None:
                 return Reject(message=why)
             case "respond" if result := await _line(f"  {ASKED_FOR.get(kind, 'its result, JSON or text')}: "):
                 return Respond(result)
+            case "edit" if changed := await edited(request):
+                return changed
             case "later":
                 return None
         say("  that is none of the answers; nothing is decided")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graph.commands.printing import harmless, print_json, show, write_bytes
 from graph.commands.resumed import resumptions
+from graph.commands.revised import revised
 from graph.commands.shared import opened, waited
 from nodes.origins import age
 from plans.errors import InvalidInput
@@ -99,7 +100,7 @@ def _show(result: RunResult) -> None:
         for step in _flat(result.steps)
     ]  # fmt: skip
     show_table(("step", "tool", "status", "attempts", "time", ""), rows, "no plan")
-    for line in resumptions(result.resumes):
+    for line in (*resumptions(result.resumes), *revised(result.revisions)):
         show(line)
     show_end(result)
 

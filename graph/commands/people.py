@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -11,14 +11,15 @@ from graph.commands.printing import print_json, say, show
 from graph.commands.reading import read_text
 from graph.commands.run import Drive, end
 from graph.commands.shared import opened, waited
-from nodes.answers import ALLOWED
-from plans.decisions import ABOUT_PLAN, ApprovalRequest, Approve, Decision, Edit, Respond
-from plans.errors import InvalidInput
+from nodes.answers import ABOUT_A_PLAN, ALLOWED
+from plans.decisions import ABOUT_PLAN, ApprovalRequest, Approve, Decision, Edit, Reject, Respond
+from plans.errors import ApprovalConflict, InvalidInput
 
 if TYPE_CHECKING:
     from graph.gateway import Agent, ApproveMode
     from graph.result import RunResult
 
+Said = Approve | Reject | Edit | Respond
 RECORDED = {"respond": "your answer about", "edit": "your change of"}
 """Decisions that are not said by their own name once they are recorded."""
 
@@ -62,7 +63,7 @@ def refuse_other_words(
 ) -> None:
     """Raise InvalidInput, with the commands that answer it, if the request asks for something else than was given: a
     remark in words is never taken for the result of what may have happened, nor the other way round."""
-    other = {"--happened": request.kind in ASKED_FOR, "--plan": request.kind != "question"}
+    other = {"--happened": request.kind in ASKED_FOR, "--plan": request.kind not in ABOUT_A_PLAN}
     other["--answer"] = request.kind not in ASKED_FOR
     if decision.type in ALLOWED[request.kind] and not other.get(option or "", False):
         return
@@ -70,23 +71,30 @@ def refuse_other_words(
     raise InvalidInput(f"{option or decision.type} is no answer to what {request.step_id} asks; answer with:\n  {ways}")
 
 
+def _made_of(waiting: ApprovalRequest | None, make: Callable[[ApprovalRequest], Decision], what: str) -> Decision:
+    if waiting is None:
+        raise ApprovalConflict(f"{what} waits for nobody, so there is nothing to change")
+    return make(waiting)
+
+
 def decide(
     thread: str,
     step: str,
-    decision: Decision,
+    given: Decision | Callable[[ApprovalRequest], Decision],
     toolkits: Sequence[str],
     approve: ApproveMode,
     *,
     option: str | None = None,
     as_json: bool,
 ) -> NoReturn:
-    """Record the decision, which was given with `option`, then go on with the run."""
+    """Record the decision, which was given with `option`, or is made of what waits, then go on with the run."""
     drive = Drive(thread, toolkits, approve, as_json=as_json)
 
     async def start(agent: Agent) -> RunResult:
-        for waiting in await agent.approvals(thread):
-            if waiting.step_id == step:
-                refuse_other_words(waiting, decision, option, toolkits)
+        waiting = next((each for each in await agent.approvals(thread) if each.step_id == step), None)
+        decision = given if isinstance(given, Said) else _made_of(waiting, given, f"step {step!r} of {thread}")
+        if waiting is not None:
+            refuse_other_words(waiting, decision, option, toolkits)
         request = await agent.decide(thread, step, decision)
         about = f"{request.tool} of step {request.step_id}" if request.step_id != ABOUT_PLAN else "the plan"
         say(f"recorded: {RECORDED.get(decision.type, decision.type)} {about}")

@@ -21,6 +21,7 @@ from plans.errors import ApprovalConflict, InvalidInput, PlanRejected, UnknownTh
 if TYPE_CHECKING:
     from graph.gateway import Agent, ApproveMode
     from graph.result import RunResult
+    from nodes.state import Review
     from plans.decisions import ApprovalRequest, Decision
     from plans.plan import PlanDraft
 
@@ -39,6 +40,7 @@ class RunOptions:
     approve: ApproveMode = "ask"
     limits: list[str] = field(default_factory=list)
     eager: bool = False
+    review: Review = "none"
 
     def named_inputs(self) -> dict[str, Any]:
         """Values and files under one set of names. Raises InvalidInput for a name that both have."""
@@ -169,6 +171,7 @@ def run_goal(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) -> 
             limits=limits,
             on_event=drive.watch.take,
             approve=options.approve,
+            review=options.review,
         )
 
     end(drive, start)
