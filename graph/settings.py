@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -269,3 +270,8 @@ def _in_words(
         why = item["msg"].removeprefix("Value error, ")
         told.append(f"{'.'.join(map(str, item['loc']))} {place} is {came}: {why[:1].lower()}{why[1:]}")
     return "settings that cannot be used: " + "; ".join(told)
+
+
+def editor() -> list[str]:
+    """The person's editor as a command, as shells name it."""
+    return shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from graph.commands.printing import say
@@ -31,7 +33,7 @@ async def edited(request: ApprovalRequest) -> Edit | None:
     before = as_yaml(shown or {"goal": request.args.get("goal"), "steps": []})
     try:
         after = await asyncio.to_thread(_in_editor, before)
-        if after is None or after.strip() == before.strip():
+        if after.strip() == before.strip():
             say("  nothing was changed; nothing is decided")
             return None
         return Edit(args=plan_of(after) if request.kind in ABOUT_A_PLAN else mapping_of(after))
@@ -40,13 +42,18 @@ async def edited(request: ApprovalRequest) -> Edit | None:
         return None
 
 
-def _in_editor(text: str) -> str | None:
-    import click
+def _in_editor(text: str) -> str:
+    """The text as somebody has left it in an editor. Raises InvalidInput where none can be started, or it fails."""
+    from graph.settings import editor
 
-    try:
-        return click.edit(text, extension=".yaml")
-    except click.ClickException as error:
-        raise InvalidInput(f"no editor could be started ({error.message}); set EDITOR, or answer later") from None
+    with TemporaryDirectory(prefix="surestep-") as folder:
+        file = Path(folder, "edit.yaml")
+        file.write_text(text, "utf-8")
+        try:
+            subprocess.run([*editor(), str(file)], check=True)  # noqa: S603  # the person's own editor
+            return file.read_text("utf-8")
+        except (OSError, ValueError, subprocess.CalledProcessError) as error:
+            raise InvalidInput(f"nothing was edited ({error}); set EDITOR to an editor, or answer later") from None
 
 
 def plan_of(text: str) -> dict[str, JSON]:
