@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from nodes.admit import call_name
 from nodes.events import Event
 from nodes.recording import announce, outcome_body, record_refusal
-from nodes.replies import check_plan, verdict_of
+from nodes.replies import NOBODY_ASKED, TOO_LATE, check_plan, verdict_of
 from nodes.step_run import base_id
 from plans.decisions import DECISION, ApprovalRequest, Approve, Decision, Edit, Reject, RequestKind, Respond
 from plans.errors import ApprovalConflict
@@ -41,11 +41,6 @@ ABOUT_THE_RUN = frozenset({"question", "ticket", "review"})
 """Kinds of request whose answer is a verdict, and whose rejection ends the run."""
 ABOUT_A_PLAN = frozenset({"question", "review"})
 """Kinds of request that no step asks, and that may be answered by a whole plan."""
-
-TOO_LATE = Reject(message="nobody answered in time")
-"""What an approval that has expired comes to."""
-NOBODY_ASKED = Reject(message="this run asks nobody (--approve none)")
-"""What is decided without a person in a run that was told to ask none."""
 
 
 def check_decision(request: ApprovalRequest, decision: Decision, registry: Registry, *, can_plan: bool = True) -> None:

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from plans.values import JSON
     from tools.registry import Registry
 
+TOO_LATE = Reject(message="nobody answered in time")
+"""What an approval that has expired comes to."""
+NOBODY_ASKED = Reject(message="this run asks nobody (--approve none)")
+"""What is decided without a person in a run that was told to ask none."""
+
 
 def check_plan(request: ApprovalRequest, plan: dict[str, JSON], registry: Registry) -> None:
     """Raise ApprovalConflict with every fault of a plan that a person has written in answer to a question."""
@@ -55,7 +60,7 @@ def verdict_of(session: Session, request: ApprovalRequest, decision: Decision) -
             why = f"a person has allowed one more attempt ({request.args['ticket']})"
             return _on_step(session, request, why)
         case Reject(message=why):
-            return _end(request, why)
+            return _end(request, why, nobody=decision in (TOO_LATE, NOBODY_ASKED))
         case Edit():
             return None
         case Approve() if request.kind == "review":
@@ -77,12 +82,13 @@ def _on_step(session: Session, request: ApprovalRequest, why: str) -> Verdict:
     return Verdict(verdict="retry", step_id=request.step_id, attempt=request.attempt, code=code, reason=why)
 
 
-def _end(request: ApprovalRequest, why: str) -> Verdict:
+def _end(request: ApprovalRequest, why: str, *, nobody: bool = False) -> Verdict:
     """The honest end: of a plan that nobody could make, or was not to run, or of a ticket that somebody has closed."""
     if request.kind == "question":
         code, reason = "PLAN_INVALID", request.reason
     elif request.kind == "review":
-        code, reason = "REJECTED", "a person has looked at the plan and rejected it"
+        code = "APPROVAL_EXPIRED" if nobody else "REJECTED"
+        reason = "nobody has looked at the plan" if nobody else "a person has looked at the plan and rejected it"
     else:
         code, reason = "REJECTED", f"ticket {request.args['ticket']} was closed without a repair"
     return Verdict(

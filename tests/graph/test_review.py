@@ -102,7 +102,7 @@ async def test_replans_are_shown_only_where_every_revision_is_to_be(
     found: list[RunResult] = []
     for review in ("first", "every"):
         shop.fails("price", ToolFailure("NOT_FOUND", "there is no ball"))
-        result = await agent.run(plan=PLAN, thread_id=review, review=review)  # type: ignore[arg-type]  # one of its words
+        result = await agent.run(plan=PLAN, thread_id=review, review=review)
         found.append(await agent.resume(review, decisions={result.approvals[0].approval_id: Approve()}))
     assert [(each.status, each.plan and each.plan.source) for each in found] == [
         ("done", "local_replan"), ("paused", "local_replan"),
