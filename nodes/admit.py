@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from nodes.fold import RunFold
 from nodes.missing import without
+from nodes.reasons import ruled_on, unanswered, why_ask
 from nodes.step_run import StepRun
 from nodes.stopping import circle_hit, start_hit
 from plans.caps import Hit
 from plans.expressions import InvalidExpression, holds, names_read
 from plans.failure import Failure
-from plans.plan import Risk, Step, highest_risk
+from plans.plan import Risk, Step
+from plans.policy import NO_TERMS, Terms
 from plans.references import UnresolvedReference, resolve
 from plans.values import JSON, sha256_of
 from tools.tool import Tool
@@ -52,12 +54,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A person has to say so first."""
+    """A person has to say so first, on these terms; `rule` names the rule of the policy that asks, if one does."""
 
     args: dict[str, JSON]
     call: str
     risk: Risk
     reason: str
+    terms: Terms = NO_TERMS
+    rule: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class _Refused(Exception):
 
 def admit(step: Step, fold: RunFold, facts: Facts) -> Admission:
     """Wanted, enabled, permitted, its precondition, its arguments, its tool's rules, the run's limits, not rejected, no
-    repetition, approved: in this order."""
+    repetition, the policy, approved: in this order."""
     run = fold.steps.get(facts.unit, StepRun())
     try:
         if (unwanted := _unwanted(step, facts)) is not None:
@@ -245,33 +249,13 @@ def _allowed(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> 
     if call in fold.rejected:
         raise _Refused("REJECTED", f"a person has rejected this call of {name}")
     effect = effect_name(tool, args) if tool is not None and tool.effect != "read" else None
-    risk = highest_risk(step.risk, tool.risk if tool else None)
-    reason = _why_ask(step, facts, _before(step, effect, fold, facts), risk)
-    if reason is not None and f"{facts.unit}|{call}" not in fold.decisions:
-        return Ask(shown, call, risk, reason)
+    ruled = ruled_on(step, fold, facts, args)
+    if ruled.then == "deny":
+        raise _Refused("NOT_PERMITTED", ruled.why)
+    reason = why_ask(step, fold, facts, effect, ruled)
+    if reason is not None and (again := unanswered(fold, f"{facts.unit}|{call}", ruled)) is not None:
+        if ruled.terms is None:
+            raise _Refused("NOT_PERMITTED", f"{reason}, and by all policies of the run together nobody may decide that")
+        return Ask(shown, call, ruled.risk, f"{reason}{again}", ruled.terms, ruled.rule)
     key = idempotency_key(fold.head.run_id if fold.head else "", facts.unit, name, args)
     return Run(args, call, key, effect, facts.missing)
-
-
-def _before(step: Step, effect: str | None, fold: RunFold, facts: Facts) -> str | None:
-    """Who has had this effect, or may have had it, or is about to. A step run itself too, where its result was none,
-    and the same step of the run that this was forked from, whatever its arguments were."""
-    if effect is None:
-        return None
-    if before := fold.effects.get(effect):
-        return before[0]
-    if not fold.had.isdisjoint((facts.unit, step.id)):
-        return f"{facts.unit} of the run that this one was forked from"
-    return facts.starting.get(effect)
-
-
-def _why_ask(step: Step, facts: Facts, before: str | None, risk: Risk) -> str | None:
-    if before is not None:
-        return f"it would repeat what step {before} has done"
-    if facts.doubt is not None:
-        return facts.doubt
-    if step.require_approval:
-        return "the plan asks for a person's approval"
-    if risk == "high":
-        return f"{facts.tool.name if facts.tool else step.action} is of high risk"
-    return None

@@ -25,6 +25,7 @@ from checkpoints.tombstones import Tombstones
 from nodes.archived import Archived
 from nodes.attendance import Attendance
 from nodes.models import Model
+from nodes.policing import NO_POLICY, PolicySource
 from nodes.requests import run_record
 from nodes.session import Session
 from nodes.state import Review, RunHead
@@ -67,6 +68,7 @@ class EngineOptions:
     plan_versions: PlanVersions = PLAN_VERSIONS
     principal: Principal | None = PROGRAM
     start_roles: tuple[str, ...] = ()
+    policy: PolicySource = NO_POLICY
 
 
 @dataclass

@@ -22,6 +22,7 @@ from plans.decisions import ApprovalRequest
 from plans.limits import Usage
 from plans.moves import SETTLED, Status
 from plans.plan import Plan, PlanDraft, Source, Step
+from plans.policy import Policy
 from plans.versions import PLAN_VERSIONS, Form, PlanVersions
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class RunFold:
     `premises_broken` how often it did not hold after a step; `contract` is the version of the plan contract that
     the run is on, `form` how its plan was stored, `versions` those that are known here; `version` that of the
     journal's rows from here on; `archived` where the rows came from, if that was the archive. `hits`, by name, are
-    limits that have stopped the run. `in_review` is the revision that a person is to look at before anything of it
+    limits that have stopped the run; `policies` are those that it is held to (`nodes/policing.py`). `in_review` is the revision that a person is to look at before anything of it
     starts, `reviewed` that one was approved so, or written by a person; `revisions` what each after the first has
     changed. `planned_anew` are the codes for which a step or the plan was planned anew,
     `made_from` is the template that the plan was made of at first. `reached`, by step, are sub-goals that wait for
@@ -80,6 +81,7 @@ class RunFold:
     on_exhausted: PlanDraft | None = None
     critical: bool = False
     simplified: bool = False
+    policies: tuple[Policy, ...] = ()
     effects: dict[str, tuple[str, ...]] = field(default_factory=dict)
     local_replans: Counter[str] = field(default_factory=Counter)
     global_replans: int = 0

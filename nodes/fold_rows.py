@@ -19,6 +19,7 @@ from nodes.versions import journal_version, read_head
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
 from plans.plan import Plan
+from plans.policy import read_policy
 
 if TYPE_CHECKING:
     from nodes.fold import RunFold
@@ -34,6 +35,10 @@ def _run(self: RunFold, _: str, __: int, body: Body) -> None:
 
 def _version(self: RunFold, _: str, __: int, body: Body) -> None:
     self.version = journal_version(body)
+
+
+def _policy(self: RunFold, _: str, __: int, body: Body) -> None:
+    self.policies = (*self.policies, read_policy(body["policy"]))
 
 
 def _inputs(self: RunFold, _: str, __: int, body: Body) -> None:
@@ -209,6 +214,7 @@ def _paused(self: RunFold, _: str, __: int, body: Body) -> None:
 APPLY: dict[str, Apply] = {
     "run": _run,
     "version": _version,
+    "policy": _policy,
     "inherited": inherited,
     "inputs": _inputs,
     "draft": draft,

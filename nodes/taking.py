@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nodes.doubt import leave_alone
 from nodes.fold import fold_journal
+from nodes.policing import note_policy
 from nodes.reopening import look_again
 from nodes.session import Session
 from nodes.versions import JOURNAL_VERSION
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 async def take_run(engine: Engine, run_id: str) -> Session:
     """The session of a run that this process drives from now on; its checkpoints carry the lease's fence.
 
-    Raises RunBusy, or UnknownThread for no such run.
+    Raises RunBusy, UnknownThread for no such run, or ConfigurationError for a policy that cannot be used.
     """
     with engine.fences.taking(run_id):
         lease = await engine.leases.acquire(run_id, engine.owner)
@@ -41,10 +42,12 @@ async def _pictured(engine: Engine, lease: Lease) -> Session:
     if picture.head is not None:
         await leave_alone(session)
         await look_again(session, rows)
+        await note_policy(session)
         return session
     record = await engine.runs.get(lease.run_id)
     if record is None:
         raise SurestepError(f"the run {lease.run_id} has no stored request; start the goal again")
     await session.record("run", body={"head": record.input, "journal_version": JOURNAL_VERSION})
     session.stood(record.status)
+    await note_policy(session)
     return session

@@ -25,6 +25,8 @@ MOST_RULES = 500
 """So many rules, floors and trusted sources may a policy have of each."""
 WRITES: tuple[Effect, ...] = ("transactional", "idempotent", "irreversible")
 """What `effects = "write"` stands for."""
+NO_TOOLS = ("llm", "plan")
+"""What is named in the place of a tool where a model has made a value: no source that can be trusted."""
 
 
 def _effects(value: Any) -> Any:
@@ -144,7 +146,7 @@ class Trusted(Declared):
         """Whether a value of this provenance is trusted by it in an argument of this tool."""
         name, path = _source(value.source)
         if self.from_tool is not None:
-            known = value.tool is not None and name != "inputs" and fits(value.tool, (self.from_tool,))
+            known = value.tool not in (None, *NO_TOOLS) and name != "inputs" and fits(value.tool, (self.from_tool,))
         else:
             known = value.tool is None and name == "inputs" and path[:1] == (self.from_input,)
             path = path[1:]

@@ -187,7 +187,7 @@ def stricter(one: Ruling, other: Ruling) -> Ruling:
         return replace(chosen, risk=risk)
     if chosen.then == "ask" and left.then != "ask":
         return replace(chosen, risk=risk)
-    terms = _both(one.terms, other.terms)
+    terms = both_terms(one.terms, other.terms)
     if chosen.then == "ask" and terms is None:
         why = f"{chosen.why}; and {left.why}: nobody may decide by both"
         return Ruling("deny", why, _names(chosen, left), None, risk)
@@ -200,7 +200,7 @@ def _names(one: Ruling, other: Ruling) -> str | None:
     return ", ".join(dict.fromkeys(rule for rule in (one.rule, other.rule) if rule)) or None
 
 
-def _both(one: Terms | None, other: Terms | None) -> Terms | None:
+def both_terms(one: Terms | None, other: Terms | None) -> Terms | None:
     """Terms on which a question satisfies both; None where nobody may answer it."""
     if one is None or other is None:
         return None

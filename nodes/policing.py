@@ -1,0 +1,141 @@
+"""What the policies of a run say of its calls, of its plans, and of the questions it asks.
+
+A run is held to every policy that one of its drives began under: each is a row of its journal, whole, so that a file that
+changes while the run goes on can forbid and ask more, and never less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from checkpoints.runs import OPEN
+from plans.faults import Fault
+from plans.plan import Risk, StepDraft
+from plans.policy import NO_TERMS, Policy, Terms
+from plans.policy_rulings import Action, Ruling, both_terms, ruling, surely_denied
+from plans.provenance import Provenance
+from plans.references import UnresolvedReference, references_in, resolve
+from plans.values import JSON
+from tools.tool import Tool
+
+if TYPE_CHECKING:
+    from nodes.session import Session
+
+TERMS_OF_REQUEST = frozenset({"rule", "needed", "approvers", "escalates_to"})
+"""What a decision's row keeps of the terms on which its question was asked."""
+
+
+class PolicySource(Protocol):
+    """Where the policy of this process comes from."""
+
+    async def current(self) -> Policy | None:
+        """The policy as it is now; None where there is none. Raises ConfigurationError for one that cannot be used."""
+        ...
+
+
+class NoPolicy:
+    """Where nobody has written one."""
+
+    async def current(self) -> Policy | None:
+        """None."""
+        return None
+
+
+NO_POLICY = NoPolicy()
+
+
+async def note_policy(session: Session) -> None:
+    """Hold the run to the policy that this drive begins under, as to those before it. Raises ConfigurationError."""
+    finished = session.fold.finished
+    if finished is not None and finished["status"] not in OPEN:
+        return
+    now = await session.engine.options.policy.current()
+    if now is not None and now.sha256 not in {each.sha256 for each in session.fold.policies}:
+        await session.record("policy", body={"sha256": now.sha256, "policy": now.stored()})
+
+
+def action_of(
+    tool: Tool,
+    args: Mapping[str, JSON],
+    role: str | None,
+    *,
+    risk: Risk | None = None,
+    unknown: Collection[str] = (),
+    sources: tuple[Provenance, ...] | None = None,
+) -> Action:
+    """A call as a policy sees it, its tool's own defaults filled in."""
+    schema = tool.input_schema
+    declared: Mapping[str, Any] = schema.get("properties") or {}
+    defaults = {
+        name: each["default"]
+        for name, each in declared.items()
+        if isinstance(each, Mapping) and "default" in each and name not in unknown
+    }
+    return Action(
+        tool=tool.name,
+        effect=tool.effect,
+        args={**defaults, **args},
+        toolkit=tool.toolkit,
+        risk=risk or tool.risk,
+        role=role,
+        takes=frozenset(declared) if schema.get("additionalProperties") is False else None,
+        unknown=frozenset(unknown),
+        sources=sources,
+    )
+
+
+def ruling_before(policies: Sequence[Policy], tool: Tool, step: StepDraft, role: str | None) -> Ruling:
+    """The strictest of what may become of a step of a plan, before its references have values."""
+    return ruling(policies, _planned(tool, step, role))
+
+
+def denied_steps(
+    policies: Sequence[Policy], steps: Sequence[StepDraft], tools: Mapping[str, Tool], role: str | None
+) -> list[Fault]:
+    """NOT_PERMITTED for steps that the policy denies, whatever their references turn out to be."""
+    found = []
+    for place, step in enumerate(steps):
+        tool = tools.get(step.tool or "")
+        if tool is None or step.action != "tool":
+            continue
+        if (denied := surely_denied(policies, _planned(tool, step, role))) is not None:
+            fix = "use another tool, or other arguments"
+            path = f"steps[{place}].tool"
+            found.append(Fault(code="NOT_PERMITTED", message=denied.why, step=step.id, path=path, fix=fix))
+    return found
+
+
+def may_be_called(policies: Sequence[Policy], tool: Tool, role: str | None) -> bool:
+    """Whether there may be a call of this tool that the policies do not deny."""
+    names = [*(tool.input_schema.get("properties") or {})]
+    return not policies or surely_denied(policies, action_of(tool, {}, role, unknown=names)) is None
+
+
+def _planned(tool: Tool, step: StepDraft, role: str | None) -> Action:
+    literal: dict[str, JSON] = {}
+    for name, value in step.args.items():
+        try:
+            if not references_in(value):
+                literal[name] = resolve(value, {}.__getitem__)
+        except UnresolvedReference:
+            continue
+    risk = step.risk if step.risk == "high" else tool.risk
+    return action_of(tool, literal, role, risk=risk, unknown=step.args.keys() - literal.keys())
+
+
+def asking_terms(policies: Sequence[Policy]) -> Terms:
+    """The terms of questions that no rule is about. Where nobody may answer by two policies, those of the first."""
+    found = NO_TERMS
+    for policy in policies:
+        found = both_terms(found, policy.asking) or found
+    return found
+
+
+def still_counts(decision: Mapping[str, Any], terms: Terms) -> bool:
+    """Whether a decision that was taken on the terms of its question satisfies these."""
+    asked = decision.get("terms") or {}
+    if asked.get("needed", 1) < (terms.needed or 1):
+        return False
+    who, later = set(asked.get("approvers", ())), set(asked.get("escalates_to", ()))
+    return not terms.approvers or (bool(who) and who | later <= {*terms.approvers, *terms.escalate_to})

@@ -1,0 +1,65 @@
+"""Why a person is asked before a call is made, and whether one who was asked has answered it. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nodes.policing import action_of, asking_terms, still_counts
+from plans.plan import Step, highest_risk
+from plans.policy_rulings import Ruling, ruling
+from plans.values import JSON
+
+if TYPE_CHECKING:
+    from nodes.admit import Facts
+    from nodes.fold import RunFold
+
+
+def ruled_on(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> Ruling:
+    """What the run's policies say of a call. What is no call of a tool is none of their business."""
+    risk = highest_risk(step.risk, facts.tool.risk if facts.tool else None)
+    if facts.tool is None or not fold.policies:
+        return Ruling("silent", terms=asking_terms(fold.policies), risk=risk)
+    return ruling(fold.policies, action_of(facts.tool, args, facts.role, risk=risk))
+
+
+def why_ask(step: Step, fold: RunFold, facts: Facts, effect: str | None, ruled: Ruling) -> str | None:
+    """Why a person has to say so before a call is made; None if nobody has to."""
+    if (before := _before(step, fold, facts, effect)) is not None:
+        return f"it would repeat what step {before} has done"
+    if facts.doubt is not None:
+        return facts.doubt
+    if ruled.then == "ask":
+        return ruled.why
+    if step.require_approval:
+        return "the plan asks for a person's approval"
+    if ruled.risk == "high" and not _lifts(step, fold, ruled):
+        return f"{facts.tool.name if facts.tool else step.action} is of high risk"
+    return None
+
+
+def _before(step: Step, fold: RunFold, facts: Facts, effect: str | None) -> str | None:
+    """Who has had this effect, or may have had it, or is about to. A step run itself too, where its result was none,
+    and the same step of the run that this was forked from, whatever its arguments were."""
+    if effect is None:
+        return None
+    if before := fold.effects.get(effect):
+        return before[0]
+    if not fold.had.isdisjoint((facts.unit, step.id)):
+        return f"{facts.unit} of the run that this one was forked from"
+    return facts.starting.get(effect)
+
+
+def _lifts(step: Step, fold: RunFold, ruled: Ruling) -> bool:
+    """Whether a rule that allows a call does so although its risk is high. Of a step that was written after results
+    were read it does not: whoever wrote those has had a say in it, and no rule knows what."""
+    return ruled.then == "allow" and fold.authors.get(step.id) not in ("local_replan", "global_replan")
+
+
+def unanswered(fold: RunFold, action: str, ruled: Ruling) -> str | None:
+    """What is added to the question where it was not answered, or on terms that count no more; None where it was."""
+    decided = fold.decisions.get(action)
+    if decided is None:
+        return ""
+    if ruled.terms is None or not still_counts(decided, ruled.terms):
+        return "; it was approved on other terms than those that hold now"
+    return None
