@@ -17,6 +17,7 @@ from nodes.engine import Engine, EngineOptions
 from nodes.engine_opening import open_engine
 from nodes.model_settings import Price, configured
 from nodes.models import Model
+from nodes.policing import NO_POLICY, PolicySource
 from plans.versions import PLAN_VERSIONS
 from tools.registry import Registry, Toolkit
 
@@ -42,11 +43,23 @@ def options_from(settings: Settings, *, served: bool = False) -> EngineOptions:
         checks=settings.verifier_model != NO_VERIFIER,
         plan_versions=replace(PLAN_VERSIONS, canary=settings.plan_canary),
         on_unplannable=settings.on_unplannable,
+        policy=policy_from(settings),
         approval_expires_s=settings.approval_expires_s,
         principal=principal_served(settings) if served else principal_from(settings),
         start_roles=settings.start_roles,
         review=settings.review,
     )
+
+
+def policy_from(settings: Settings) -> PolicySource:
+    """The policy that the settings name. Raises ConfigurationError for one that cannot be used."""
+    if settings.policy is None:
+        return NO_POLICY
+    from graph.policy_file import PolicyFile
+
+    found = PolicyFile(settings.policy.absolute())
+    found.read()
+    return found
 
 
 def model_from(settings: Settings, name: str | None) -> Model | None:

@@ -8,9 +8,10 @@ from graph.result import PlanPreview
 from nodes.given import rejected
 from nodes.ladder import NOT_WORTH_ASKING_AGAIN
 from nodes.model_errors import ModelFailed
-from nodes.offered import examples, offered, prompt_inputs
+from nodes.offered import allowed, examples, offered, prompt_inputs
 from nodes.plan import NO_PLANNER
 from nodes.planner import draft_plan
+from nodes.policing import denied_steps, policies_now, ruling_before
 from nodes.run_faults import may_use, refused_now, tool_faults
 from nodes.state import RunHead
 from nodes.template_choice import from_template, near_template, why_aside
@@ -22,7 +23,7 @@ from nodes.verify_when import most_questions
 from plans.errors import InvalidInput, ModelNotConfigured
 from plans.faults import Fault, errors_among
 from plans.lint import build_plan, lint
-from plans.plan import MODEL_SOURCES, Plan, PlanDraft, Source
+from plans.plan import MODEL_SOURCES, Plan, PlanDraft, Source, Step
 from plans.schedule import dependents_of, edges_of, remaining_path
 from tools.breaker import open_tools
 
@@ -97,10 +98,19 @@ async def preview(engine: Engine, head: RunHead) -> PlanPreview:
     plan = build_plan(draft, engine.registry, plan_id="preview", revision=1, source=source, template=template)
     if by_model:
         plan = guarded(plan, engine.registry)
-    asks = tuple(step.id for step in plan.steps if step.require_approval or step.risk == "high")
+    asks = tuple([step.id for step in plan.steps if await _asks(engine, step, head.role)])
     found = await _lint(engine, draft, head, by_model=by_model)
     warnings = [fault for fault in found if fault.severity == "warning"]
     return PlanPreview(plan=plan, approvals=asks, warnings=tuple(warnings), estimate=_estimate(engine, plan))
+
+
+async def _asks(engine: Engine, step: Step, role: str | None) -> bool:
+    """Whether a person may have to say yes to a step. What its references will be is not known yet."""
+    tool = engine.registry.get(step.tool or "")
+    said = ruling_before(await policies_now(engine.options.policy), tool, step, role) if tool is not None else None
+    if said is None or said.then == "silent":
+        return step.require_approval or step.risk == "high" or (said is not None and said.risk == "high")
+    return step.require_approval or said.then == "ask"
 
 
 async def _asked_for(engine: Engine, head: RunHead) -> _Drafted:
@@ -129,7 +139,8 @@ async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
     if engine.planner is None:
         raise ModelNotConfigured(NO_PLANNER)
     faults: list[Fault] = []
-    inputs, tools = prompt_inputs(head), await offered(await tools_of(engine), head.role, engine.ports)
+    inputs, policies = prompt_inputs(head), await policies_now(engine.options.policy)
+    tools = allowed(policies, await offered(await tools_of(engine), head.role, engine.ports), head.role)
     told: dict[str, Any] = {
         "few_shots": examples(engine.registry, tools),
         "budget": engine.planner.settings.prompt_tokens,
@@ -169,5 +180,6 @@ async def _lint(engine: Engine, draft: PlanDraft, head: RunHead, *, by_model: bo
     tools, steps = await tools_of(engine), {step.id: step for step in draft.steps}
     names = tuple(head.input_values())
     found = lint(draft, tools, inputs=names, limits=head.limits, role_permits=may_use(head.role))
+    found += denied_steps(await policies_now(engine.options.policy), draft.steps, tools, head.role)
     found = tool_faults(found, tools, steps, by_model=by_model)
     return [*found, *(refused_now(draft.steps, await open_tools(tools, engine.ports)) if by_model else ())]

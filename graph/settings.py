@@ -80,6 +80,7 @@ class Settings(BaseModel):
     verifies: a secret of at least 32 bytes (HS256), or a public key as PEM or the path of its file (EdDSA, ES256,
     RS256); they have to be made for `auth_audience`, and by `auth_issuer` where one is named. `auth_visible_to` says
     whether a thread is there for its whole tenant or for its owner alone.
+    `policy` is the file with the rules that say who may do what, and who is asked (`docs/policy.md`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -116,6 +117,7 @@ class Settings(BaseModel):
     api_key: SecretStr | None = None
     toolkits: tuple[str, ...] = ()
     templates: Path | None = None
+    policy: Path | None = None
     connections: dict[str, str] = Field(default_factory=dict)
     http_hosts: tuple[str, ...] = ()
     http_private_hosts: tuple[str, ...] = ()
@@ -173,7 +175,7 @@ class Settings(BaseModel):
         private_addresses(value)
         return value
 
-    @field_validator("folder", "output", "input_root", "templates", "http_certificates")
+    @field_validator("folder", "output", "input_root", "templates", "policy", "http_certificates")
     @classmethod
     def _at_home(cls, value: Path | None) -> Path | None:
         """`~/…` in a file or a compose file means the home folder, as it does in a shell."""

@@ -117,7 +117,7 @@ async def apply_decision(session: Session, request: ApprovalRequest, decision: D
         "tool": request.tool,
         "decision": decision.model_dump(),
         "by": by,
-        "terms": request.model_dump(mode="json", include=TERMS_OF_REQUEST, exclude_defaults=True),
+        "terms": request.model_dump(mode="json", include={*TERMS_OF_REQUEST}, exclude_defaults=True),
     }
     carried = None
     if request.kind == "unknown_outcome":  # in the same row: a decision that settles nothing would leave it in doubt

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from nodes.admit import Ask
 from nodes.answers import default_decision, take_decisions
 from nodes.events import Event
+from nodes.policing import asking_terms, on_terms
 from nodes.step_run import base_id
 from nodes.taint import sources_of
 from plans.decisions import ApprovalRequest, RequestKind
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 async def ask_person(session: Session, unit: str, asked: Ask) -> None:
     """A step that is ready and needs a person waits, and holds up only what depends on it."""
     tool = session.fold.run(unit).tool or session.step(base_id(unit)).tool or session.step(base_id(unit)).action
-    request = await record_request(session, unit, "risk", tool, asked.args, asked.risk, asked.reason)
+    request = await record_request(session, unit, "risk", tool, asked.args, asked.risk, asked.reason, under=asked)
     session.scheduling().park(unit)
     if decision := default_decision(session.approve, "risk"):
         with suppress(ApprovalConflict):  # somebody has decided before this run was told to ask nobody
@@ -53,9 +54,18 @@ def _attempt(session: Session, unit: str) -> int:
 
 
 async def record_request(
-    session: Session, unit: str, kind: RequestKind, tool: str, args: Mapping[str, JSON], risk: Risk, reason: str
+    session: Session,
+    unit: str,
+    kind: RequestKind,
+    tool: str,
+    args: Mapping[str, JSON],
+    risk: Risk,
+    reason: str,
+    *,
+    under: Ask | None = None,
 ) -> ApprovalRequest:
     """Store one pending approval, in the table where people find it and in the journal; asking again changes nothing.
+    It is asked on the terms of the admission that it is `under`, else on those of the run's policy.
 
     Nobody is shown what rests on results that are not accepted yet.
     """
@@ -63,6 +73,7 @@ async def record_request(
     attempt = _attempt(session, unit)
     asked = approval_id(session, unit, kind, tool, args)
     await _withdraw_others(session, unit, asked)
+    terms = under.terms if under else asking_terms(session.fold.policies)
     created_at = datetime.fromtimestamp(session.clock.wall(), UTC)
     request = ApprovalRequest(
         approval_id=asked,
@@ -77,19 +88,14 @@ async def record_request(
         kind=kind,
         attempt=attempt,
         created_at=created_at,
-        expires_at=_deadline(session, kind, created_at),
         sources=_sources(session, unit, kind),
+        rule=under.rule if under else None,
+        **on_terms(terms, kind, created_at, session.engine.options.approval_expires_s),
     )
     await session.engine.approvals.record([request])
     await session.record("asked", unit, attempt, body={"request": request.model_dump(mode="json")})
     session.emit(Event(kind="approval", step_id=unit, tool=tool, status="pending", message=reason))
     return request
-
-
-def _deadline(session: Session, kind: RequestKind, asked_at: datetime) -> datetime | None:
-    """When silence counts as a no. Whether something has happened is a question of fact: no silence answers it."""
-    after_s = session.engine.options.approval_expires_s
-    return None if after_s is None or kind == "unknown_outcome" else asked_at + timedelta(seconds=after_s)
 
 
 def _sources(session: Session, unit: str, kind: RequestKind) -> tuple[Provenance, ...]:

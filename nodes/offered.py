@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nodes.catalog import summary
 from nodes.origins import sentence
 from nodes.planner import FinishedStep
+from nodes.policing import may_be_called
 from nodes.state import RunHead
 from nodes.tools_now import current_tools
+from plans.policy import Policy
 from plans.values import JSON
 from tools.breaker import open_tools
 from tools.permission import permitted
@@ -26,8 +28,15 @@ MOST_EXAMPLES = 2
 
 
 async def offered_tools(session: Session) -> list[Tool]:
-    """The tools this run's role may use, that are set up and switched on and whose breaker does not refuse them now."""
-    return await offered(await current_tools(session), session.head.role, session.engine.ports)
+    """The tools this run's role may use by their own word and by its policies, that are set up and switched on and
+    whose breaker does not refuse them now."""
+    tools, role = await current_tools(session), session.head.role
+    return allowed(session.fold.policies, await offered(tools, role, session.engine.ports), role)
+
+
+def allowed(policies: Sequence[Policy], tools: Iterable[Tool], role: str | None) -> list[Tool]:
+    """Those of the tools that no policy denies whatever they are called with."""
+    return [tool for tool in tools if may_be_called(policies, tool, role)]
 
 
 async def offered(tools: Mapping[str, Tool], role: str | None, ports: Ports) -> list[Tool]:

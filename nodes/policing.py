@@ -1,15 +1,17 @@
 """What the policies of a run say of its calls, of its plans, and of the questions it asks.
 
-A run is held to every policy that one of its drives began under: each is a row of its journal, whole, so that a file that
-changes while the run goes on can forbid and ask more, and never less.
+A run is held to every policy that one of its drives began under: each is a row of its journal, whole, so that a file
+that changes while the run goes on can forbid and ask more, and never less.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from checkpoints.runs import OPEN
+from plans.decisions import RequestKind
 from plans.faults import Fault
 from plans.plan import Risk, StepDraft
 from plans.policy import NO_TERMS, Policy, Terms
@@ -43,6 +45,12 @@ class NoPolicy:
 
 
 NO_POLICY = NoPolicy()
+
+
+async def policies_now(source: PolicySource) -> tuple[Policy, ...]:
+    """The policies that a run would be held to which began now. Raises ConfigurationError."""
+    now = await source.current()
+    return () if now is None else (now,)
 
 
 async def note_policy(session: Session) -> None:
@@ -117,7 +125,7 @@ def _planned(tool: Tool, step: StepDraft, role: str | None) -> Action:
     for name, value in step.args.items():
         try:
             if not references_in(value):
-                literal[name] = resolve(value, {}.__getitem__)
+                literal[name] = resolve(value, dict[str, JSON]().__getitem__)
         except UnresolvedReference:
             continue
     risk = step.risk if step.risk == "high" else tool.risk
@@ -130,6 +138,20 @@ def asking_terms(policies: Sequence[Policy]) -> Terms:
     for policy in policies:
         found = both_terms(found, policy.asking) or found
     return found
+
+
+def on_terms(terms: Terms, kind: RequestKind, asked_at: datetime, expires_s: float | None) -> dict[str, Any]:
+    """What a question says of who may answer it, and until when. `expires_s` is for terms that do not say it. Only of
+    an action several people can be asked; and whether something has happened is a question of fact: no silence
+    answers it."""
+    after_s = terms.escalate_after_s
+    lasts_s = None if kind == "unknown_outcome" else terms.expires_s or expires_s
+    said: dict[str, Any] = {"approvers": terms.approvers, "needed": (terms.needed or 1) if kind == "risk" else 1}
+    if lasts_s is not None:
+        said["expires_at"] = asked_at + timedelta(seconds=lasts_s)
+    if after_s is not None and (lasts_s is None or after_s < lasts_s):
+        said |= {"escalates_at": asked_at + timedelta(seconds=after_s), "escalates_to": terms.escalate_to}
+    return said
 
 
 def still_counts(decision: Mapping[str, Any], terms: Terms) -> bool:
