@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nodes.policing import action_of, asking_terms, still_counts
+from nodes.taint import sources_of
 from plans.plan import Step, highest_risk
 from plans.policy_rulings import Ruling, ruling
 from plans.values import JSON
@@ -19,7 +20,8 @@ def ruled_on(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> 
     risk = highest_risk(step.risk, facts.tool.risk if facts.tool else None)
     if facts.tool is None or not fold.policies:
         return Ruling("silent", terms=asking_terms(fold.policies), risk=risk)
-    return ruling(fold.policies, action_of(facts.tool, args, facts.role, risk=risk))
+    sources = sources_of(fold, step, facts.unit)
+    return ruling(fold.policies, action_of(facts.tool, args, facts.role, risk=risk, sources=sources))
 
 
 def why_ask(step: Step, fold: RunFold, facts: Facts, effect: str | None, ruled: Ruling) -> str | None:
@@ -52,7 +54,8 @@ def _before(step: Step, fold: RunFold, facts: Facts, effect: str | None) -> str 
 def _lifts(step: Step, fold: RunFold, ruled: Ruling) -> bool:
     """Whether a rule that allows a call does so although its risk is high. Of a step that was written after results
     were read it does not: whoever wrote those has had a say in it, and no rule knows what."""
-    return ruled.then == "allow" and fold.authors.get(step.id) not in ("local_replan", "global_replan")
+    written_since = step.id in fold.swayed or fold.authors.get(step.id) in ("local_replan", "global_replan")
+    return ruled.then == "allow" and not written_since
 
 
 def unanswered(fold: RunFold, action: str, ruled: Ruling) -> str | None:

@@ -15,8 +15,9 @@ JOURNAL_VERSION = 2
 """Version of the journal's rows. 1: the first. 2: intents say until when they may start; large bodies are references;
 results say no more than their reference does not; fallbacks have kinds; verdicts can be about a simplified plan, and
 about a person's word; decisions carry verdicts; plans say their form, their template and what it promises. New kinds of
-rows: version, policy, inherited, draft, older_form, early, late, reached, check, reservation, withdrawn, resumed and
-limit. All kinds: `docs/journal.md`."""
+rows: version, policy, inherited, draft, older_form, early, late, reached, check, reservation, withdrawn,
+resumed and limit. All
+kinds: `docs/journal.md`."""
 
 Body = Mapping[str, Any]
 

@@ -88,7 +88,7 @@ def test_every_setting_has_a_variable() -> None:
         "model_first_token_s": "30", "model_timeout_s": "90", "prompt_tokens": "8000", "eager": "true",
         "prices": "org/gpt-x=0.5/1.5, small = 0 / 0.25", "approval_expires_s": "none", "sweep_every_s": "off",
         "notify_url": "https://hooks.example.com/surestep?to=ann", "notify_secret": "0123456789abcdef",
-        "server_url": "http://127.0.0.1:2024", "server_token": "t",
+        "server_url": "http://127.0.0.1:2024", "server_token": "t", "policy": "p",
         "user": "ann", "roles": "support, finance", "tenant": "acme", "start_roles": "support",
         "auth_key": "x" * 32, "auth_audience": "surestep", "auth_issuer": "https://id.example.com",
         "auth_visible_to": "owner",
