@@ -51,10 +51,10 @@ class RunFold:
     journal's rows from here on; `archived` where the rows came from, if that was the archive. `hits`, by name, are
     limits that have stopped the run; `policies` those that it is held to (`nodes/policing.py`). `in_review` is the
     revision that a person is to look at before anything of it starts, `reviewed` that one was approved so, or written
-    by a person; `revisions` what each after the first has changed. `planned_anew` are the codes for which a step or the plan was planned anew,
-    `made_from` is the template that the plan was made of at first. `reached`, by step, are sub-goals that wait for
-    their plan, each in its words. `left_off` is the last row of the drive before this one; None in a first drive,
-    and once it is told.
+    by a person; `revisions` what each after the first has changed. `planned_anew` are the codes for which a step or the
+    plan was planned anew, `made_from` is the template that the plan was made of at first. `reached`, by step, are sub-
+    goals that wait for their plan, each in its words. `left_off` is the last row of the drive before this one; None in
+    a first drive, and once it is told.
     """
 
     head: RunHead | None = None
