@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from nodes.admit import call_name
 from nodes.events import Event
-from nodes.policing import TERMS_OF_REQUEST
+from nodes.policing import terms_of
 from nodes.recording import announce, outcome_body, record_refusal
 from nodes.replies import NOBODY_ASKED, TOO_LATE, check_plan, verdict_of
 from nodes.step_run import base_id
@@ -117,7 +117,7 @@ async def apply_decision(session: Session, request: ApprovalRequest, decision: D
         "tool": request.tool,
         "decision": decision.model_dump(),
         "by": by,
-        "terms": request.model_dump(mode="json", include={*TERMS_OF_REQUEST}, exclude_defaults=True),
+        "terms": terms_of(request, decision),
     }
     carried = None
     if request.kind == "unknown_outcome":  # in the same row: a decision that settles nothing would leave it in doubt

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from checkpoints.runs import OPEN
-from plans.decisions import RequestKind
+from plans.decisions import ApprovalRequest, Decision, Edit, RequestKind
 from plans.faults import Fault
 from plans.plan import Risk, StepDraft
 from plans.policy import NO_TERMS, Policy, Terms
@@ -23,9 +23,6 @@ from tools.tool import Tool
 
 if TYPE_CHECKING:
     from nodes.session import Session
-
-TERMS_OF_REQUEST = frozenset({"rule", "needed", "approvers", "escalates_to"})
-"""What a decision's row keeps of the terms on which its question was asked."""
 
 
 class PolicySource(Protocol):
@@ -152,6 +149,14 @@ def on_terms(terms: Terms, kind: RequestKind, asked_at: datetime, expires_s: flo
     if after_s is not None and (lasts_s is None or after_s < lasts_s):
         said |= {"escalates_at": asked_at + timedelta(seconds=after_s), "escalates_to": terms.escalate_to}
     return said
+
+
+def terms_of(request: ApprovalRequest, decision: Decision) -> dict[str, JSON]:
+    """The terms on which a decision was taken, as its row keeps them. Other arguments are one person's word, however
+    many were to agree to those that were asked about."""
+    kept = request.model_copy(update={"needed": 1}) if isinstance(decision, Edit) else request
+    names = {"rule", "needed", "approvers", "escalates_to"}
+    return kept.model_dump(mode="json", include=names, exclude_defaults=True)
 
 
 def still_counts(decision: Mapping[str, Any], terms: Terms) -> bool:

@@ -142,6 +142,22 @@ async def test_edited_arguments_are_judged_as_what_they_are(agent_on: OpenAgent,
     assert (again.args["text"], again.approvers) == ("take all of it", ("lead",))
 
 
+async def test_other_arguments_are_one_person_s_word(agent_on: OpenAgent, file: Path) -> None:
+    """Where two have to agree, one of them cannot have it otherwise by an edit: the other is asked about that."""
+    shop = Shop()
+    agent = await agent_on([shop.kit], policy=write(file, {**TEAM, "needed": 2}))
+    assert (await agent.run(plan=plan(SEND), thread_id="t")).status == "paused"
+    request = await asked(agent)
+    edit = Edit(args={"to": "eve", "text": "hi"})
+    await agent.engine.approvals.decide(request.approval_id, edit, ANN)
+    assert (await agent.resume("t")).status == "paused"
+    assert (await asked(agent, by=[BOB])).needed == 2
+    assert (await agent.resume("t")).status == "paused"
+    await asked(agent, by=[ANN])
+    assert (await agent.resume("t")).status == "done"
+    assert shop.calls["send"] == 1
+
+
 async def test_a_planner_is_offered_what_the_policy_may_allow(
     agent_on: OpenAgent, file: Path, endpoint: ScriptedModel
 ) -> None:
