@@ -8,6 +8,7 @@ SurestepError                        1
 │   ├── ToolkitNotLoadable               a `module:attr` that does not give a toolkit
 │   ├── ModelNotConfigured               the goal needs a model and none is set
 │   ├── DatabaseUnavailable              PostgreSQL cannot be reached or refuses us
+│   ├── ServerUnavailable                the server that a run goes on by cannot be reached or refuses us
 │   └── StorageUnavailable               a folder or bucket cannot be written or read
 ├── UsageError                       2   what was asked for makes no sense as it stands
 │   ├── InvalidInput                     a goal, input, file or option
@@ -66,6 +67,10 @@ class ModelNotConfigured(ConfigurationError):
 
 class DatabaseUnavailable(ConfigurationError):
     """PostgreSQL cannot be reached, or refuses us."""
+
+
+class ServerUnavailable(ConfigurationError):
+    """The server that a run goes on by cannot be reached, or refuses us."""
 
 
 class StorageUnavailable(ConfigurationError):
