@@ -475,7 +475,7 @@ ORDER BY created_at DESC, run_id DESC LIMIT %(limit)s;
 -- name: runs_left_behind
 -- Runs with which nobody goes on by himself, and why: answered or not answered in time, asked to end, without the worker
 -- that drove it, or stopped in order, which somebody wanted. `left_to_s` is until when a sweeper leaves it to another.
-SELECT r.run_id, r.thread_id, r.status, s.attempts, s.last_error,
+SELECT r.run_id, r.thread_id, r.tenant, r.status, s.attempts, s.last_error,
     extract(epoch FROM s.next_at - clock_timestamp())::float8 AS left_to_s,
     CASE
         WHEN l.cancel_requested THEN 'cancelled'
@@ -484,7 +484,8 @@ SELECT r.run_id, r.thread_id, r.status, s.attempts, s.last_error,
         WHEN asked.decided THEN 'decided'
         ELSE 'expired'
     END AS why
-FROM surestep.runs r JOIN surestep.leases l USING (run_id) LEFT JOIN surestep.resumptions s USING (run_id)
+FROM surestep.runs r JOIN surestep.leases l USING (run_id) LEFT JOIN surestep.resumptions s
+    ON s.run_id = r.run_id AND s.next_at > clock_timestamp() - interval '1 day'
 CROSS JOIN LATERAL (
     SELECT bool_or(a.status NOT IN ('pending', 'expired')) AS decided, count(*) > 0 AS answered
     FROM surestep.approvals a
@@ -1122,9 +1123,10 @@ WITH claimed AS (
     SELECT run_id, 1, clock_timestamp() + make_interval(secs => %(pause_s)s)
     FROM surestep.runs WHERE run_id = %(run_id)s
     ON CONFLICT (run_id) DO UPDATE
-    SET attempts = r.attempts + 1,
+    SET attempts = CASE WHEN r.next_at > clock_timestamp() - interval '1 day' THEN r.attempts + 1 ELSE 1 END,
         next_at = clock_timestamp() + make_interval(secs => least(%(pause_s)s * 2 ^ r.attempts, 3600))
-    WHERE r.next_at <= clock_timestamp() AND r.attempts < %(most)s
+    WHERE r.next_at <= clock_timestamp()
+        AND (r.attempts < %(most)s OR r.next_at <= clock_timestamp() - interval '1 day')
     RETURNING run_id, attempts, last_error
 ), told AS (
     INSERT INTO surestep.outbox (kind, run_id, code, message)

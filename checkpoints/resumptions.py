@@ -13,7 +13,7 @@ from checkpoints.runs import RunStatus
 
 Why = Literal["decided", "expired", "cancelled", "lost", "stopped"]
 MOST_ATTEMPTS = 6
-"""How often a run is taken up without getting anywhere before it is left to a person; the last time it is told."""
+"""How often a run is taken up without getting anywhere before it is left alone for a day; the last time it is told."""
 PAUSE_S = 30.0
 """How long a run that was taken up in vain is left alone, doubled each time, at most an hour."""
 
@@ -26,6 +26,7 @@ class LeftRun(BaseModel):
 
     run_id: str
     thread_id: str
+    tenant: str
     status: RunStatus
     why: Why
     attempts: int | None = None

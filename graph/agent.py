@@ -123,6 +123,8 @@ async def open_agent(
     `database_url=None` is the embedded PostgreSQL, `model="…"` the planner. Raises ConfigurationError.
     """
     from graph.gateway import Agent
+    from graph.notifying import notifier_from, telling
+    from graph.served import server_from
 
     loaded = settings if settings is not None else await asyncio.to_thread(lambda: Settings.load(**overrides))
     async with engine_from(loaded, toolkits) as engine:
@@ -130,5 +132,7 @@ async def open_agent(
         async def same() -> Engine:
             return engine
 
-        async with saver_for(engine) as saver:
-            yield Agent(engine, one_door(build(same).compile(checkpointer=saver, name="surestep")))
+        notifier = notifier_from(loaded, engine)
+        async with saver_for(engine) as saver, telling(notifier):
+            flow = one_door(build(same).compile(checkpointer=saver, name="surestep"))
+            yield Agent(engine, flow, notifier=notifier, server=server_from(loaded))

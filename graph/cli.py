@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 import typer.main
 
+from graph.cli_keeping import archive, doctor, sweep
 from graph.cli_options import (
-    Age,
     Approve,
     Eager,
-    Erase,
     Files,
     Goal,
     Inputs,
@@ -211,34 +210,8 @@ def show(
     show_drafts(thread, output, raw, as_json=json) if plans else show_thread(thread, output, raw, as_json=json)
 
 
-@app.command()
-def archive(
-    older_than: Age = "7d",
-    to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="URL", help="A folder or fsspec URL; default: SURESTEP_ARCHIVE_URL."),
-    ] = None,
-    thread: Annotated[str | None, typer.Option("--thread", metavar="ID", help="Only this thread.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be archived; change nothing.")] = False,
-    erase: Erase = None,
-    yes: Annotated[bool, typer.Option("--yes", help="With --erase: do not ask again.")] = False,
-    json: Json = False,
-) -> None:
-    """Move runs that are over into files, or erase a thread everywhere."""
-    from graph.commands.archive import archive_runs, erase_thread
-
-    if erase is not None:
-        erase_thread(erase, yes=yes, as_json=json)
-    else:
-        archive_runs(older_than, to, thread, dry_run=dry_run, as_json=json)
-
-
-@app.command()
-def doctor(toolkit: Toolkits = None, json: Json = False) -> None:
-    """Check what a run needs, and say what to do about it."""
-    from graph.commands.doctor import examine
-
-    examine(toolkit or [], as_json=json)
+for keeping in (archive, sweep, doctor):
+    app.command()(keeping)
 
 
 def main() -> None:

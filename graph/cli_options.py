@@ -42,6 +42,9 @@ Plans = Annotated[
 ]
 StepId = Annotated[str, typer.Argument(metavar="STEP", help="The step that waits.")]
 Age = Annotated[str, typer.Option("--older-than", metavar="AGE", help="Runs that ended so long ago: 12h, 7d, 2w.")]
+Every = Annotated[
+    float | None, typer.Option("--every", metavar="SECONDS", min=0.1, help="Again every so often, until stopped.")
+]
 Erase = Annotated[
     str | None, typer.Option("--erase", metavar="THREAD", help="Erase this thread everywhere, for good, instead.")
 ]

@@ -14,6 +14,7 @@ from checkpoints.runs import OPEN
 from graph.archived import archived_picture, unknown
 from graph.given import check_id
 from graph.result import RunResult, result_of
+from graph.served import Server, is_served
 from graph.standing import standing
 from nodes.acting import acting
 from nodes.beginning import LOOK_EVERY_S
@@ -46,15 +47,17 @@ class Driver:
         graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput],
         principal: Principal,
         driving: dict[str, str] | None = None,
+        server: Server | None = None,
     ) -> None:
         self.engine = engine
         self.graph = graph
         self.principal = principal
         self._driving = driving if driving is not None else {}  # run by thread
+        self._server = server
 
     def acting_as(self, principal: Principal) -> Driver:
         """The same driver for another principal: it knows what this one drives."""
-        return Driver(self.engine, self.graph, principal, self._driving)
+        return Driver(self.engine, self.graph, principal, self._driving, self._server)
 
     async def answer(
         self, record: RunRecord, on_event: OnEvent | None, *, is_new: bool, on_new_thread: bool
@@ -104,17 +107,34 @@ class Driver:
         if head is None or head.run_id != record.run_id:
             await self._say_the_end(record)
             return await self.drive(record, _request(record), on_event, seen=state)
-        if state.next == ("approve",) and not state.interrupts:  # it was let go before its question was written down
+        server = self._server_of(record, state)
+        # it was let go before its question was written down
+        if state.next == ("approve",) and not state.interrupts and server is None:
             await self.drive(record, None, on_event, seen=state)
             state = await self.graph.aget_state(_config(record))
+        if state.interrupts and record.status == "paused" and not await self._anything_new(record):
+            return await self._standing(record, on_event)
+        if server is not None:
+            await server.go_on(record.thread_id, state)
+            return await self._standing(await self.as_it_is(record), on_event)
         if state.interrupts:
-            if record.status == "paused" and not await self._anything_new(record):
-                picture = await self.picture(record.run_id)
-                _tell(picture, on_event)
-                return result_of(picture, record.status)
             return await self.drive(record, _go_on_from(state.interrupts), on_event, seen=state)
         in_the_middle = state.next and record.status != "limited"
         return await self.drive(record, None if in_the_middle else {"inputs": None}, on_event, seen=state)
+
+    async def _standing(self, record: RunRecord, on_event: OnEvent | None) -> RunResult:
+        picture = await self.picture(record.run_id)
+        _tell(picture, on_event)
+        return result_of(picture, record.status)
+
+    async def goes_on_elsewhere(self, record: RunRecord) -> bool:
+        """Whether the run is gone on with by a server, with that server's tools and models."""
+        return self._server_of(record, await self.graph.aget_state(_config(record))) is not None
+
+    def _server_of(self, record: RunRecord, state: StateSnapshot) -> Server | None:
+        """The server by which a run goes on that was begun there. What a caller says for his own drive, he drives."""
+        own = record.run_id in self.engine.limits or record.run_id in self.engine.approve
+        return self._server if is_served(state) and not own else None
 
     async def drive(
         self,

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from checkpoints.archive import ArchiveReport
     from checkpoints.erasure import ErasureReport
     from checkpoints.runs import RunRecord
+    from graph.notifying import Notifier
+    from graph.served import Server
+    from graph.sweeping import Sweeper
     from graph.template_library import TemplateLibrary
     from graph.tool_settings import ToolSettings
     from nodes.state import AgentInput, AgentOutput, AgentState, Context, Review
@@ -52,11 +55,15 @@ class Agent:
         engine: Engine,
         graph: CompiledStateGraph[AgentState, Context, AgentInput, AgentOutput],
         driver: Driver | None = None,
+        *,
+        notifier: Notifier | None = None,
+        server: Server | None = None,
     ) -> None:
         self.engine = engine
         self.graph = graph.with_config(callbacks=[EndOfDrive(lambda: engine)])
         # which lets go itself
-        self._driver = driver or Driver(engine, graph, engine.options.principal or NOBODY)
+        self._driver = driver or Driver(engine, graph, engine.options.principal or NOBODY, server=server)
+        self._notifier = notifier
 
     @property
     def principal(self) -> Principal:
@@ -65,7 +72,7 @@ class Agent:
 
     def acting_as(self, principal: Principal) -> Agent:
         """The same agent for another principal, which the caller has authenticated; it shares all that is open."""
-        return Agent(self.engine, self._driver.graph, self._driver.acting_as(principal))
+        return Agent(self.engine, self._driver.graph, self._driver.acting_as(principal), notifier=self._notifier)
 
     async def run(
         self,
@@ -236,6 +243,13 @@ class Agent:
         from graph.template_library import TemplateLibrary
 
         return TemplateLibrary(self._driver)
+
+    @property
+    def sweeper(self) -> Sweeper:
+        """Sees to what waits on this database, whoever it belongs to: `once()`, or `forever(every_s)`."""
+        from graph.sweeping import Sweeper
+
+        return Sweeper(self._driver, self._notifier)
 
     async def archive(
         self,

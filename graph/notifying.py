@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.background import stop
 from checkpoints.outbox import Outbox, OutboxEvent
-from graph.webhooks import NotDelivered, Webhook
+from graph.webhooks import NotDelivered, Webhook, webhook_from
 from nodes.ids import trace_id_of
 from plans.decisions import ApprovalRequest
 from plans.errors import DatabaseUnavailable
 from tools.redaction import redacted
 
 if TYPE_CHECKING:
+    from graph.settings import Settings
+    from nodes.engine import Engine
     from tools.ports import Clock
 
 FIRST_PAUSE_S = 5.0
@@ -108,6 +110,12 @@ class Notifier:
             return str(failure)
         await self._outbox.delivered(event)
         return None
+
+
+def notifier_from(settings: Settings, engine: Engine) -> Notifier | None:
+    """Who tells people, if the settings say where. Raises ConfigurationError."""
+    webhook = webhook_from(settings)
+    return Notifier(Outbox(engine.database), webhook, engine.clock) if webhook is not None else None
 
 
 @asynccontextmanager

@@ -36,8 +36,8 @@ class Server:
                 await self._created(client, thread_id, state)
         except (httpx.HTTPError, LangGraphError) as error:
             raise ServerUnavailable(
-                f"{self._url or 'this server'} did not go on with thread {thread_id} ({type(error).__name__}). What was "
-                "decided is stored; `surestep sweep` goes on with it, or set SURESTEP_SERVER_URL and "
+                f"{self._url or 'this server'} did not go on with thread {thread_id} ({type(error).__name__}). What "
+                "was decided is stored; `surestep sweep` goes on with it, or set SURESTEP_SERVER_URL and "
                 "SURESTEP_SERVER_TOKEN to a server that serves this thread"
             ) from error
 

@@ -16,15 +16,19 @@ from checkpoints.resumptions import LeftRun, Resumptions, Why
 from checkpoints.runs import RunStatus
 from plans.errors import DatabaseUnavailable, RunBusy, SurestepError, VersionTooNew
 from plans.plan import MODEL_SOURCES
+from plans.principals import Principal
 from plans.wording import listed
 
 if TYPE_CHECKING:
+    from checkpoints.runs import RunRecord
     from graph.driving import Driver
     from graph.notifying import Notifier
     from nodes.fold import RunFold
 
 AT_ONCE = 4
 """Runs that one sweeper drives at the same time."""
+SWEEPER = "sweeper"
+"""Who goes on with runs that nobody drives."""
 _LOG = logging.getLogger("surestep")
 
 
@@ -50,8 +54,8 @@ class LeftAlone(_Frozen):
 
 
 class SweepReport(_Frozen):
-    """What a sweep has done: `expired` questions became a no, `escalated` ones are for others too, so many messages were
-    `delivered`, `not_delivered` says why others were not."""
+    """What a sweep has done: `expired` questions became a no, `escalated` ones are for others too, so many messages
+    were `delivered`, `not_delivered` says why others were not."""
 
     expired: int = 0
     escalated: int = 0
@@ -180,28 +184,37 @@ class Sweeper:
                 await self._resumptions.failed(run.run_id, str(error))
                 return _left(run, str(error))
 
-    async def _driven(self, run: LeftRun) -> GoneOn | LeftAlone:
-        record = await self._driver.latest(run.thread_id)
-        result = await self._driver.go_on(record, None)
-        if any(still.run_id == run.run_id for still in await self._resumptions.left()):
+    async def _driven(self, run: LeftRun) -> GoneOn | LeftAlone | None:
+        record = await self._record(run)
+        if record is None:  # somebody was faster, and is done
+            await self._resumptions.succeeded(run.run_id)
+            return None
+        result = await self._driver_of(run).go_on(record, None)
+        if await self._record(run) is not None:
             why = "stands where it stood after somebody has gone on with it"
             await self._resumptions.failed(run.run_id, why)
             return _left(run, why)
         await self._resumptions.succeeded(run.run_id)
         return GoneOn(run_id=run.run_id, thread_id=run.thread_id, why=run.why, status=result.status)
 
+    def _driver_of(self, run: LeftRun) -> Driver:
+        """Who sweeps acts for nobody: a run goes on in the role and the tenant that it was begun in."""
+        return self._driver.acting_as(Principal(name=SWEEPER, tenant=run.tenant))
+
+    async def _record(self, run: LeftRun) -> RunRecord | None:
+        """The run, if it is still one with which nobody goes on."""
+        still = any(each.run_id == run.run_id for each in await self._resumptions.left())
+        return await self._driver.engine.runs.get(run.run_id) if still else None
+
     async def _out_of_reach(self, run: LeftRun) -> str | None:
         """Why this sweeper had better not go on with the run: it would fail for what is only missing here."""
-        if run.why == "cancelled":
+        record = await self._record(run)
+        if record is None or run.why == "cancelled" or await self._driver.goes_on_elsewhere(record):
             return None
         try:
-            record = await self._driver.latest(run.thread_id)
-            if await self._driver.goes_on_elsewhere(record):
-                return None
-            picture = await self._driver.picture(run.run_id)
+            return self._lacks(await self._driver.picture(run.run_id))
         except VersionTooNew as error:  # rule 23: it waits for a newer worker
             return str(error)
-        return self._lacks(picture)
 
     def _lacks(self, picture: RunFold) -> str | None:
         engine = self._driver.engine

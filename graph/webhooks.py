@@ -112,4 +112,3 @@ def _key(secret: str) -> bytes:
         return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     except binascii.Error:
         raise ConfigurationError("notify_secret begins with whsec_ and goes on with what is no base64") from None
-

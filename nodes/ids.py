@@ -1,5 +1,5 @@
-"""Names for new runs and threads, and for the trace of a run. Loads nothing, so that a command can name its thread before
-it does anything."""
+"""Names for new runs and threads, and for the trace of a run. Loads nothing, so that a command can name its thread
+before it does anything."""
 
 from __future__ import annotations
 
