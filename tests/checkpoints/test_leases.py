@@ -149,18 +149,18 @@ async def test_a_cancel_that_was_not_heard_is_seen_by_the_next_renewal(database:
         assert lease.cancel.is_set()
 
 
-@pytest.mark.parametrize("decided", [False, True])
-async def test_an_owner_that_pauses_stays_if_one_of_its_approvals_is_decided(database: Database, decided: bool) -> None:
-    """A decision made before the pause is found by it, and the owner goes on by itself."""
+@pytest.mark.parametrize("answer", ["none", "decided", "expired"])
+async def test_an_owner_that_pauses_stays_if_one_of_its_approvals_is_answered(database: Database, answer: str) -> None:
+    """A decision made before the pause, and silence that has lasted too long, are found by it: it goes on by itself."""
     await add_run(database)
-    approvals = Approvals(database)
-    await approvals.record([a_request("a1"), a_request("a2")])
+    approvals, answered = Approvals(database), answer != "none"
+    await approvals.record([a_request("a1"), a_request("a2", age_s=1 if answer == "expired" else -60)])
     async with Leases(database) as leases:
         lease = await leases.acquire("r1", "host:1")
-        if decided:
+        if answer == "decided":
             await approvals.decide("a2", Approve(), Principal(name="ann"))
-        assert await leases.release(lease, unless_decided=["a1", "a2"]) is not decided
-        assert lease.alive(time.monotonic()) is decided
+        assert await leases.release(lease, unless_decided=["a1", "a2"]) is not answered
+        assert lease.alive(time.monotonic()) is answered
 
 
 async def test_no_wake_up_is_lost_between_a_decision_and_a_pause(database: Database) -> None:

@@ -140,11 +140,11 @@ def renew_leases(server: Server, params: dict[str, Any]) -> Answer:
 
 @statement
 def release_lease(server: Server, params: dict[str, Any]) -> Answer:
-    """Let go of, unless one of the approvals that are waited for is decided."""
+    """Let go of, unless one of the approvals that are waited for is decided, or has expired."""
     if not server.owns(params["run_id"], params["fence"]):
         return []
-    listed = [server.approvals[each]["status"] for each in params["unless_decided"] if each in server.approvals]
-    released = all(status == "pending" for status in listed)
+    listed = [server.approvals[each] for each in params["unless_decided"] if each in server.approvals]
+    released = all(row["status"] == "pending" and not past(row["expires_at"], server) for row in listed)
     if released:
         lease = server.leases[params["run_id"]]
         lease.owner = lease.backend_pid = lease.backend_start = lease.expires_at = None
