@@ -23,7 +23,7 @@ class Receiver:
         self.seen: list[str] = []
         self.answers: list[Response] = []
         self.url = server.url_for("/hook")
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "notify_url": self.url,
             "notify_secret": SECRET,
             "http_private_hosts": f"{server.host}=127.0.0.1" if server.host != "localhost" else "localhost=127.0.0.1",

@@ -137,7 +137,7 @@ async def test_a_message_is_sent_again_under_its_id_until_it_has_arrived(
         Response(status=503, headers={"Retry-After": "600"}),
         Response(status=302, headers={"Location": "http://elsewhere.example.com/"}),
     ]
-    webhook = webhook_from(Settings.load(environment={}, **receiver.settings))  # type: ignore[arg-type]  # any settings
+    webhook = webhook_from(Settings.load(environment={}, **receiver.settings))
     assert webhook is not None
     async with running(database_url, tmp_path, [Shop().kit]) as agent:
         await agent.run(plan=ASKS, thread_id="t1")
