@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 from typing import TYPE_CHECKING
 
+from graph.tokens import asks_for_tokens
 from plans.errors import NotPermitted
 from plans.principals import Principal
 from plans.values import printable
@@ -33,8 +34,9 @@ def principal_from(settings: Settings) -> Principal:
 
 def principal_served(settings: Settings) -> Principal | None:
     """For whom a server runs the graph: None, each caller for itself, where tokens are verified. Else an anonymous one
-    of the settings' tenant, and without the roles that the settings give to who works on the machine."""
-    return None if settings.auth_key is not None else Principal(name=ANONYMOUS, tenant=settings.tenant)
+    of the settings' tenant, and without the roles that the settings give to who works on the machine. Raises
+    ConfigurationError where half of what verifies them is set."""
+    return None if asks_for_tokens(settings) else Principal(name=ANONYMOUS, tenant=settings.tenant)
 
 
 def named(principal: Principal, by: Principal | str | None) -> Principal:

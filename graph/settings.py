@@ -77,9 +77,9 @@ class Settings(BaseModel):
     tokens of a model cost (`SURESTEP_PRICES="name=0.5/1.5"`: of prompts, of completions).
     `user`, `roles` and `tenant` say who works on this machine, without a word the operating system's user, who has no
     role; `start_roles` are those that may start runs, none: all. A server asks its callers for tokens that `auth_key`
-    verifies: a secret of at least 32 bytes (HS256), or a public key as PEM or the path of its file (EdDSA, ES256,
-    RS256); they have to be made for `auth_audience`, and by `auth_issuer` where one is named. `auth_visible_to` says
-    whether a thread is there for its whole tenant or for its owner alone.
+    verifies, or what stands in `auth_key_file`: a secret of at least 32 bytes (HS256), or a public key in PEM (EdDSA,
+    ES256, RS256); they have to be made for `auth_audience`, and by `auth_issuer` where one is named.
+    `auth_visible_to` says whether a thread is there for its whole tenant or for its owner alone.
     `policy` is the file with the rules that say who may do what, and who is asked (`docs/policy.md`).
     """
 
@@ -130,6 +130,7 @@ class Settings(BaseModel):
     tenant: TenantName = ""
     start_roles: tuple[RoleName, ...] = ()
     auth_key: SecretStr | None = None
+    auth_key_file: Path | None = None
     auth_audience: str | None = None
     auth_issuer: str | None = None
     auth_visible_to: Literal["tenant", "owner"] = "tenant"
@@ -175,7 +176,7 @@ class Settings(BaseModel):
         private_addresses(value)
         return value
 
-    @field_validator("folder", "output", "input_root", "templates", "policy", "http_certificates")
+    @field_validator("folder", "output", "input_root", "templates", "policy", "http_certificates", "auth_key_file")
     @classmethod
     def _at_home(cls, value: Path | None) -> Path | None:
         """`~/…` in a file or a compose file means the home folder, as it does in a shell."""

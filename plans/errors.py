@@ -25,6 +25,7 @@ SurestepError                        1
 │   │   ├── DoubleDecision               the same was decided before
 │   │   └── ConflictingDecision          something else was decided before
 │   └── ThreadBusy                   6   the thread has another run, and that is on its way
+├── NotAuthenticated                 2   a token that is missing, wrong or over
 ├── RunBusy                          6   another worker drives this run
 ├── StaleOwner                       6   this worker was replaced while it was away
 ├── ArtifactMissing                  1   a stored result is gone or has another hash
@@ -105,6 +106,12 @@ class UnknownTool(UsageError):
 
 class NotPermitted(UsageError):
     """Who asks has not the role, or is not the one, for what was asked."""
+
+
+class NotAuthenticated(SurestepError):
+    """A token that is missing, wrong or over; the message is for whoever has sent it."""
+
+    exit_code = 2
 
 
 class ApprovalConflict(UsageError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from plans.errors import NotPermitted
 from plans.values import printable
@@ -25,6 +25,14 @@ class Principal(BaseModel):
     name: str = Field(min_length=1, max_length=200)
     roles: tuple[RoleName, ...] = ()
     tenant: TenantName = ""
+
+    @field_validator("name")
+    @classmethod
+    def _can_be_shown(cls, value: str) -> str:
+        """A name stands in records and on terminals: nothing in it may hide or turn round what follows."""
+        if not value.isprintable() or value != value.strip():
+            raise ValueError("printable characters only, and no space at the ends")
+        return value
 
     def is_one_of(self, roles: tuple[str, ...]) -> bool:
         """Whether it has one of these roles; where none is named everybody has."""

@@ -90,7 +90,7 @@ def test_every_setting_has_a_variable() -> None:
         "notify_url": "https://hooks.example.com/surestep?to=ann", "notify_secret": "0123456789abcdef",
         "server_url": "http://127.0.0.1:2024", "server_token": "t", "policy": "p",
         "user": "ann", "roles": "support, finance", "tenant": "acme", "start_roles": "support",
-        "auth_key": "x" * 32, "auth_audience": "surestep", "auth_issuer": "https://id.example.com",
+        "auth_key": "x" * 32, "auth_key_file": "k.pem", "auth_audience": "surestep", "auth_issuer": "https://id.example.com",
         "auth_visible_to": "owner",
     }  # fmt: skip
     settings = Settings.load(environment={variable_of(name): value for name, value in values.items()})
