@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TENANT, OWNER = "surestep_tenant", "surestep_owner"
 """Under these names a thread's metadata says whose it is. No client writes them."""
 Visible = Literal["tenant", "owner"]
-Handler = Any
+Ruling = Any
 """The server's types name each action's own value; here one function is for several."""
 
 
@@ -41,7 +41,7 @@ def auth_for(verifier: Verifier | None, visible_to: Visible, start_roles: Sequen
     return auth
 
 
-def _authenticating(verifier: Verifier | None) -> Handler:
+def _authenticating(verifier: Verifier | None) -> Ruling:
     async def authenticate(authorization: str | None) -> dict[str, Any]:
         if verifier is None:
             return {"identity": ANONYMOUS, "permissions": [], "roles": [], "tenant": ""}
@@ -68,7 +68,7 @@ async def _allow(ctx: AuthContext, value: Any) -> bool:  # noqa: ARG001 (the ser
     return True
 
 
-def _on_threads(visible_to: Visible) -> Handler:
+def _on_threads(visible_to: Visible) -> Ruling:
     """Reading, searching, changing and deleting: what is the caller's own, and it stays theirs."""
 
     async def on_threads(ctx: AuthContext, value: Any) -> dict[str, str]:
@@ -79,7 +79,7 @@ def _on_threads(visible_to: Visible) -> Handler:
     return on_threads
 
 
-def _on_new_thread(visible_to: Visible) -> Handler:
+def _on_new_thread(visible_to: Visible) -> Ruling:
     async def on_new_thread(ctx: AuthContext, value: Any) -> dict[str, str]:
         _own(ctx.user, value)
         return whose(ctx.user, visible_to)
@@ -87,7 +87,7 @@ def _on_new_thread(visible_to: Visible) -> Handler:
     return on_new_thread
 
 
-def _on_new_run(visible_to: Visible, start_roles: frozenset[str]) -> Handler:
+def _on_new_run(visible_to: Visible, start_roles: frozenset[str]) -> Ruling:
     """A run on one's own thread, or on a new one that becomes one's own. A word to an open run is one too."""
 
     async def on_new_run(ctx: AuthContext, value: Any) -> dict[str, str]:
@@ -101,7 +101,7 @@ def _on_new_run(visible_to: Visible, start_roles: frozenset[str]) -> Handler:
     return on_new_run
 
 
-def _on_store(visible_to: Visible) -> Handler:
+def _on_store(visible_to: Visible) -> Ruling:
     """The namespaces of a tenant begin with its name, those of an owner go on with theirs."""
 
     async def on_store(ctx: AuthContext, value: Any) -> bool:
