@@ -14,6 +14,7 @@ from checkpoints.jsonb import jsonb
 from checkpoints.queries import QUERIES
 from checkpoints.refusals import Word, refusal
 from plans.decisions import ApprovalRequest, Decision, Vote
+from plans.errors import ApprovalConflict
 from plans.principals import Principal
 
 ApprovalStatus = Literal["pending", "approved", "rejected", "edited", "answered", "expired", "withdrawn"]
@@ -106,6 +107,10 @@ class Approvals:
             raise refusal(words, found, by, thread_id)
         return [approval for approval in found if approval is not None]
 
+    async def refused(self, words: Sequence[Word], by: Principal, thread_id: str | None) -> ApprovalConflict:
+        """Why these words, about questions that do not wait on this thread, would not be taken; nothing is stored."""
+        return refusal(words, [await self.get(word.approval_id, by.tenant) for word in words], by, thread_id)
+
     async def get(self, approval_id: str, tenant: str = "") -> Approval | None:
         """One request of this tenant, and what became of it."""
         found = await self._database.fetch(QUERIES["approval_by_id"], (approval_id, tenant))
@@ -120,6 +125,11 @@ class Approvals:
         wanted = {"thread_id": thread_id, "tenant": tenant}
         waiting = await self._database.fetch(QUERIES["pending_approvals"], wanted)
         return [ApprovalRequest.model_validate(row["request"]) for row in waiting]
+
+    async def waiting(self, thread_id: str | None = None, tenant: str | None = None) -> list[Approval]:
+        """The same, with what people have said so far."""
+        wanted = {"thread_id": thread_id, "tenant": tenant}
+        return [_approval(row) for row in await self._database.fetch(QUERIES["waiting_approvals"], wanted)]
 
     async def withdraw(self, ids: Sequence[str]) -> list[str]:
         """Take back questions that no longer arise; gives the ids that were still pending."""

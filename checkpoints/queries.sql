@@ -571,6 +571,12 @@ SELECT * FROM surestep.answered_approvals WHERE run_id = %s ORDER BY created_at,
 -- name: approval_by_id
 SELECT * FROM surestep.answered_approvals WHERE approval_id = %s AND tenant = %s;
 
+-- name: waiting_approvals
+SELECT * FROM surestep.answered_approvals
+WHERE status = 'pending' AND (%(thread_id)s::text IS NULL OR thread_id = %(thread_id)s::text)
+    AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)
+ORDER BY created_at, approval_id;
+
 -- name: pending_approvals
 SELECT request FROM surestep.approvals
 WHERE status = 'pending' AND (expires_at IS NULL OR expires_at > clock_timestamp())

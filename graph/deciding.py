@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from checkpoints.refusals import Word
 from nodes.answers import check_decision, default_decision
 from plans.decisions import ApprovalRequest, Decision
-from plans.errors import ApprovalConflict
+from plans.errors import UnknownApproval
 
 if TYPE_CHECKING:
+    from checkpoints.approvals import Approval
     from nodes.engine import Engine
     from nodes.fold import RunFold
     from plans.principals import Principal
@@ -23,33 +24,35 @@ async def waiting(engine: Engine, picture: RunFold) -> dict[str, ApprovalRequest
     return {request.approval_id: request for request in pending} | picture.asked
 
 
-async def take_decisions(engine: Engine, picture: RunFold, decisions: Mapping[str, Decision], by: Principal) -> None:
-    """Check every decision, then store all of them or none; the first decision of a request wins.
-
-    Raises ApprovalConflict.
-    """
-    asked = await waiting(engine, picture) if decisions else {}
+async def take_decisions(
+    engine: Engine, picture: RunFold, decisions: Mapping[str, Decision], by: Principal, via: str = "library"
+) -> list[Approval]:
+    """Check every decision, then store all of them or none; gives how the questions stand. Raises ApprovalConflict."""
+    if not decisions:
+        return []
+    asked, thread_id = await waiting(engine, picture), picture.head.thread_id if picture.head else None
+    if unknown := [Word(each, decision) for each, decision in decisions.items() if each not in asked]:
+        raise await engine.approvals.refused(unknown, by, thread_id)
     for approval_id, decision in decisions.items():
-        request = asked.get(approval_id)
-        if request is None:
-            raise ApprovalConflict(f"nothing waits under the approval id {approval_id!r}; it may have been decided")
-        check_decision(request, decision, engine.registry, can_plan=engine.planner is not None)
+        check_decision(asked[approval_id], decision, engine.registry, can_plan=engine.planner is not None)
     words = [Word(each, decision, asked[each].args_sha256) for each, decision in decisions.items()]
-    await engine.approvals.decide_all(words, by)
+    return await engine.approvals.decide_all(words, by, via=via, thread_id=thread_id)
 
 
 async def take_decision_of_step(
-    engine: Engine, picture: RunFold, step_id: str, decision: Decision, by: Principal
-) -> ApprovalRequest:
-    """Store a decision about what this step asks, and give the question. Raises ApprovalConflict."""
+    engine: Engine, picture: RunFold, step_id: str, decision: Decision, by: Principal, via: str = "library"
+) -> Approval:
+    """Store a decision about what this step asks, and give how that stands. Raises ApprovalConflict."""
     asked = await waiting(engine, picture)
-    found = next((request for request in asked.values() if request.step_id == step_id), None)
-    if found is None:
+    found = [request.approval_id for request in asked.values() if request.step_id == step_id]
+    if not found and picture.head:  # it may have been answered; then it is told by whom
+        stored = await engine.approvals.of_run(picture.head.run_id)
+        found = [each.request.approval_id for each in stored if each.request.step_id == step_id][-1:]
+    if not found:
         others = ", ".join(sorted(request.step_id for request in asked.values())) or "none"
         thread_id = picture.head.thread_id if picture.head else "this thread"
-        raise ApprovalConflict(f"step {step_id!r} of {thread_id} waits for nobody; steps that wait: {others}")
-    await take_decisions(engine, picture, {found.approval_id: decision}, by)
-    return found
+        raise UnknownApproval(f"step {step_id!r} of {thread_id} waits for nobody; steps that wait: {others}")
+    return (await take_decisions(engine, picture, {found[0]: decision}, by, via))[0]
 
 
 def decided_for_all(picture: RunFold, approve: str) -> dict[str, Decision]:

@@ -33,6 +33,7 @@ from plans.principals import Principal
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
+    from checkpoints.approvals import Approval
     from checkpoints.archive import ArchiveReport
     from checkpoints.erasure import ErasureReport
     from checkpoints.runs import RunRecord
@@ -177,8 +178,9 @@ class Agent:
 
     async def decide(
         self, thread_id: str, step_id: str, decision: Decision, by: Principal | str | None = None
-    ) -> ApprovalRequest:
-        """Record a decision about a step's pending approval, and nothing else. Raises ApprovalConflict."""
+    ) -> Approval:
+        """Record a decision about a step's pending approval, and nothing else; gives how that stands, for it may need
+        the words of more people. Raises ApprovalConflict."""
         record = await self._driver.latest(thread_id)
         picture = await self._driver.picture(record.run_id)
         return await take_decision_of_step(self.engine, picture, step_id, decision, named(self.principal, by))

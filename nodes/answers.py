@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-from pydantic import ValidationError
 
 from nodes.admit import call_name
 from nodes.events import Event
@@ -14,8 +12,8 @@ from nodes.policing import terms_of
 from nodes.recording import announce, outcome_body, record_refusal
 from nodes.replies import NOBODY_ASKED, TOO_LATE, check_plan, verdict_of
 from nodes.step_run import base_id
-from plans.decisions import DECISION, ApprovalRequest, Approve, Decision, Edit, Reject, RequestKind, Respond
-from plans.errors import ApprovalConflict
+from plans.decisions import ApprovalRequest, Approve, Decision, Edit, Reject, RequestKind, Respond
+from plans.errors import MalformedDecision
 from plans.failure import Failure
 from plans.plan import Plan, PlanDraft
 from plans.references import escape
@@ -45,48 +43,31 @@ ABOUT_A_PLAN = frozenset({"question", "review"})
 
 
 def check_decision(request: ApprovalRequest, decision: Decision, registry: Registry, *, can_plan: bool = True) -> None:
-    """Raise ApprovalConflict if this cannot be the answer to this request, saying what can. `can_plan` is whether there
+    """Raise MalformedDecision if this cannot be the answer to this request, saying what can. `can_plan` is whether there
     is a model that can do something with an instruction."""
     allowed = ALLOWED[request.kind]
     if decision.type not in allowed:
-        raise ApprovalConflict(
+        raise MalformedDecision(
             f"{decision.type!r} is no answer to {request.tool} of step {request.step_id}; allowed: {', '.join(allowed)}"
         )
     if request.kind in ABOUT_THE_RUN and isinstance(decision, Respond) and not (can_plan and decision.message.strip()):
         lacks = "the instruction is empty" if can_plan else "an instruction needs a model; set SURESTEP_MODEL"
-        raise ApprovalConflict(f"{lacks}. Else: {', '.join(word for word in allowed if word != 'respond')}")
+        raise MalformedDecision(f"{lacks}. Else: {', '.join(word for word in allowed if word != 'respond')}")
     if not isinstance(decision, Edit):
         return
     if request.kind in ABOUT_A_PLAN:
         check_plan(request, decision.args, registry)
         return
     if base_id(request.step_id) != request.step_id:
-        raise ApprovalConflict(f"{request.step_id} is one element of a for_each: approve or reject it")
+        raise MalformedDecision(f"{request.step_id} is one element of a for_each: approve or reject it")
     tool = registry.get(request.tool)
     if tool is None:
-        raise ApprovalConflict(
+        raise MalformedDecision(
             f"{request.tool} of step {request.step_id} has no arguments to edit: approve or reject it"
         )
     if problems := tool.check_args(decision.args):
         said = "; ".join(f"{path}: {message}" if path else message for path, message in problems)
-        raise ApprovalConflict(f"{request.tool} does not take the edited arguments: {said}")
-
-
-def read_answers(requests: Sequence[ApprovalRequest], answer: Any) -> list[Decision | None]:
-    """The decisions in an inbox's answer, in the order of the requests. None where there is no exact decision."""
-    given = answer.get("decisions") if isinstance(answer, Mapping) else None
-    if not isinstance(given, list) or len(given) != len(requests):
-        return [None] * len(requests)
-    return [_read(item) for item in given]
-
-
-def _read(item: Any) -> Decision | None:
-    if isinstance(item, Mapping) and item.get("type") == "edit" and isinstance(item.get("edited_action"), Mapping):
-        item = {"type": "edit", "args": item["edited_action"].get("args")}
-    try:
-        return DECISION.validate_python(item)
-    except ValidationError:
-        return None
+        raise MalformedDecision(f"{request.tool} does not take the edited arguments: {said}")
 
 
 async def take_decisions(session: Session) -> list[tuple[ApprovalRequest, Decision]]:

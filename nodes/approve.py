@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.types import interrupt
 
 from nodes.acting import principal_of
-from nodes.answers import ALLOWED, check_decision, read_answers, take_decisions
+from nodes.answers import check_decision, take_decisions
+from nodes.beginning import thread_of
 from nodes.events import Event
+from nodes.hitl import Said, inbox_request, read_answer, sent_at
 from nodes.state import AgentState
 from plans.decisions import ApprovalRequest, Decision, Reject
-from plans.errors import ApprovalConflict
+from plans.errors import ApprovalConflict, ForeignDecision
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -23,50 +25,49 @@ def ask(state: AgentState) -> Any:
 
     The list comes from state alone: it must be the same when the node runs again, whatever was decided meanwhile.
     """
-    return interrupt(inbox_request(state.get("approvals") or []))
-
-
-def inbox_request(requests: Sequence[ApprovalRequest]) -> dict[str, Any]:
-    """The requests in the shape that agent inboxes read (LangChain's HITL request), with what binds each of them."""
-    return {
-        "action_requests": [
-            {
-                "name": request.tool,
-                "args": request.args,
-                "description": f"{request.step_id}: {request.reason}",
-                "approval_id": request.approval_id,
-                "args_sha256": request.args_sha256,
-                "step_id": request.step_id,
-                "risk": request.risk,
-                "reason": request.reason,
-                "kind": request.kind,
-            }
-            for request in requests
-        ],
-        "review_configs": [
-            {"action_name": request.tool, "allowed_decisions": list(ALLOWED[request.kind])} for request in requests
-        ],
-    }
+    return interrupt(inbox_request(state.get("approvals") or [], state.get("refused") or []))
 
 
 async def approve(state: AgentState, session: Session, answer: Any) -> dict[str, Any]:
-    """Take the decisions. Anything but an exact decision stays pending; the first decision of each request wins."""
-    requests = state.get("approvals") or []
-    for request, decision in zip(requests, read_answers(requests, answer), strict=True):
-        if decision is not None:
-            await _store(session, request, decision)
+    """Take the decisions. Anything but an exact decision stays pending; the first decision of each request wins.
+
+    What was not taken, and why, is told on the stream, in the next interrupt, and in the run's output.
+    """
+    said = read_answer(state.get("approvals") or [], answer, lambda request: _too_early(session, request))
+    refused = [told for each in said if (told := await _store(session, each)) is not None]
     taken = await take_decisions(session)
-    if session.fold.is_edited:
-        return {"edge": "edited", "status": "running"}
-    rejected = any(isinstance(decision, Reject) for _, decision in taken)
-    return {"edge": "rejected" if rejected else "approved", "status": "running"}
+    edge = "rejected" if any(isinstance(decision, Reject) for _, decision in taken) else "approved"
+    return {"edge": "edited" if session.fold.is_edited else edge, "status": "running", "refused": refused}
 
 
-async def _store(session: Session, request: ApprovalRequest, decision: Decision) -> None:
+def _too_early(session: Session, request: ApprovalRequest) -> bool:
+    """Whether the answer was sent before the request was shown: a double click answers nothing that comes next."""
+    sent, shown = sent_at(session.config or {}), session.fold.shown.get(request.approval_id)
+    return sent is not None and shown is not None and sent < shown
+
+
+async def _store(session: Session, said: Said) -> dict[str, str] | None:
+    """Store a decision; what is told of one that is not taken."""
     try:
-        engine = session.engine
-        check_decision(request, decision, engine.registry, can_plan=engine.planner is not None)
-        by = principal_of(engine, session.config)
-        await engine.approvals.decide(request.approval_id, decision, by, via="graph", args_sha256=request.args_sha256)
+        if said.why_not is not None:
+            raise said.why_not
+        if said.request is not None and said.decision is not None:
+            await _decide(session, said.request, said.decision, said.args_sha256 or said.request.args_sha256)
     except ApprovalConflict as conflict:
-        session.emit(Event(kind="notice", step_id=request.step_id, message=str(conflict)))
+        request = said.request
+        about = {"approval_id": request.approval_id, "step_id": request.step_id} if request else {}
+        session.emit(Event(kind="notice", step_id=about.get("step_id"), message=str(conflict)))
+        return {**about, "code": conflict.code, "message": str(conflict)}
+    return None
+
+
+async def _decide(session: Session, request: ApprovalRequest, decision: Decision, seen: str) -> None:
+    engine, here = session.engine, thread_of(session.config or RunnableConfig())
+    if here not in (None, session.head.thread_id):
+        raise ForeignDecision(
+            f"this thread is a copy: its run goes on on thread {session.head.thread_id}, and is answered there. "
+            "A run of its own is made by `surestep fork`"
+        )
+    check_decision(request, decision, engine.registry, can_plan=engine.planner is not None)
+    by = principal_of(engine, session.config)
+    await engine.approvals.decide(request.approval_id, decision, by, via="graph", args_sha256=seen)

@@ -48,7 +48,9 @@ async def _paused(session: Session) -> bool:
 
 
 async def _let_go(session: Session) -> bool:
-    await session.record("paused", body={"wall_s": round(session.elapsed_s(), 3)}, wait=True)
+    at = session.clock.wall()
+    listed = {"listed": list(session.fold.asked), "at": at}
+    await session.record("paused", body={"wall_s": round(session.elapsed_s(), 3), **listed}, wait=True)
     await session.stands("paused")
     reached("pause.recorded")
     if await session.let_go(unless_decided=list(session.fold.asked)):

@@ -138,5 +138,6 @@ def _fresh(state: AgentState, head: RunHead) -> dict[str, Any]:
         "faults": [],
         "verdicts": [],
         "approvals": [],
+        "refused": [],
         "counts": {},
     }

@@ -37,7 +37,8 @@ class RunFold:
 
     `queue` holds verdicts whose turn has not come; `undecided` step runs whose failure has no verdict; `since`, by
     step, the revision in which it came to be what it is; `reserved`, by question, what a model that has not
-    answered may have cost; `answered` the ids of approvals whose decision was taken; `edits`, by step, calls that a
+    answered may have cost; `answered` the ids of approvals whose decision was taken; `shown`, by
+    id, since when (seconds since 1970) people are shown it; `edits`, by step, calls that a
     person has changed and that no revision has yet, `rewritten` the same of a whole plan; `effects`, by the
     effect's name, the step runs that have it, or may have it, to their name; `on_exhausted` and `critical` what the
     run's template says of when nothing mends it, `simplified` that the first was turned to; `late`, by step run,
@@ -76,6 +77,7 @@ class RunFold:
     answered: set[str] = field(default_factory=set)
     rejected: set[str] = field(default_factory=set)
     asked: dict[str, ApprovalRequest] = field(default_factory=dict)
+    shown: dict[str, float] = field(default_factory=dict)
     edits: dict[str, dict[str, Any]] = field(default_factory=dict)
     rewritten: dict[str, Any] | None = None
     on_exhausted: PlanDraft | None = None

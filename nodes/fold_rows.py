@@ -207,6 +207,8 @@ def _finish(self: RunFold, _: str, __: int, body: Body) -> None:
 
 
 def _paused(self: RunFold, _: str, __: int, body: Body) -> None:
+    for approval_id in body.get("listed", ()):
+        self.shown.setdefault(approval_id, body["at"])
     wall(self, "", 0, body)
     stretch_ended(self, "paused")
 

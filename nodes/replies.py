@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nodes.given import given_draft, rejected
 from nodes.state import Verdict
 from plans.decisions import ApprovalRequest, Approve, Decision, Edit, Reject, Respond
-from plans.errors import ApprovalConflict, PlanRejected
+from plans.errors import MalformedDecision, PlanRejected
 from plans.faults import errors_among
 from plans.limits import Limits
 from plans.lint import lint
@@ -26,13 +26,13 @@ NOBODY_ASKED = Reject(message="this run asks nobody (--approve none)")
 
 
 def check_plan(request: ApprovalRequest, plan: dict[str, JSON], registry: Registry) -> None:
-    """Raise ApprovalConflict with every fault of a plan that a person has written in answer to a question."""
+    """Raise MalformedDecision with every fault of a plan that a person has written in answer to a question."""
     try:
         draft = written_draft(request.args, plan)
         if errors := errors_among(lint(draft, registry, inputs=None, limits=Limits())):
             raise rejected(errors)
     except PlanRejected as error:
-        raise ApprovalConflict(str(error)) from None
+        raise MalformedDecision(str(error)) from None
 
 
 def written_draft(asked: Mapping[str, JSON], plan: dict[str, JSON]) -> PlanDraft:

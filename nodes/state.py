@@ -171,6 +171,7 @@ class AgentOutput(TypedDict, total=False):
     failures: list[Failure]
     report_ref: str | None
     missing: dict[str, str] | None
+    refused: list[dict[str, str]]
     messages: Annotated[list[AnyMessage], add_messages]
 
 

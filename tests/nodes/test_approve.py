@@ -8,52 +8,12 @@ from typing import Any
 
 import pytest
 
-from nodes.answers import read_answers
-from nodes.approve import inbox_request
 from nodes.asking import record_request
-from plans.decisions import ApprovalRequest, Approve, Edit, Reject, Respond
+from plans.decisions import Approve, Edit, Respond
 from plans.errors import ApprovalConflict
 from plans.principals import Principal
-from plans.values import sha256_of
-from tests.nodes.rows import asked
 from tests.running import plan, running, step
 from tools.registry import ToolContext, Toolkit
-
-
-def requests(*units: str) -> list[ApprovalRequest]:
-    """Pending questions about these steps."""
-    return [ApprovalRequest.model_validate(asked(unit)[3]["request"]) for unit in units]
-
-
-def test_the_interrupt_has_the_shape_that_inboxes_read() -> None:
-    """Actions and what may be answered to each, in the same order, with what binds the answer to the action."""
-    shown = inbox_request(requests("a", "b"))
-    assert [each["step_id"] for each in shown["action_requests"]] == ["a", "b"]
-    first = shown["action_requests"][0]
-    assert (first["name"], first["args"], first["args_sha256"]) == ("send", {}, sha256_of({}))
-    assert first["approval_id"] == "ask-a"
-    assert shown["review_configs"][0] == {"action_name": "send", "allowed_decisions": ["approve", "edit", "reject"]}
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        None, True, "yes", {}, [], {"decisions": "approve"}, {"decisions": []},
-        {"decisions": [{"type": "approve"}]}, {"decisions": [{"type": "approve"}] * 3},
-        {"decisions": [{"type": "yes"}, {"type": "approve", "force": True}]},
-        {"decisions": [None, {"type": "edit"}]}, {"decisions": [{"type": "edit", "edited_action": {}}, "approve"]},
-    ],
-)  # fmt: skip
-def test_anything_but_an_exact_decision_decides_nothing(answer: Any) -> None:
-    """A truthy value, a list of another length, an unknown or incomplete decision: both questions stay pending."""
-    assert read_answers(requests("a", "b"), answer) == [None, None]
-
-
-def test_decisions_are_read_in_the_order_of_the_questions() -> None:
-    """An exact one counts although its neighbour does not; an edit carries its action's arguments."""
-    edit = {"type": "edit", "edited_action": {"name": "send", "args": {"to": "bob"}}}
-    answer = {"decisions": [edit, {"type": "maybe"}, {"type": "reject", "message": "no"}]}
-    assert read_answers(requests("a", "b", "c"), answer) == [Edit(args={"to": "bob"}), None, Reject(message="no")]
 
 
 class Office:
