@@ -177,13 +177,19 @@ class Agent:
         return await forked(self._driver, parent, options, on_event)
 
     async def decide(
-        self, thread_id: str, step_id: str, decision: Decision, by: Principal | str | None = None
+        self,
+        thread_id: str,
+        step_id: str,
+        decision: Decision,
+        by: Principal | str | None = None,
+        *,
+        via: str = "library",
     ) -> Approval:
         """Record a decision about a step's pending approval, and nothing else; gives how that stands, for it may need
         the words of more people. Raises ApprovalConflict."""
         record = await self._driver.latest(thread_id)
         picture = await self._driver.picture(record.run_id)
-        return await take_decision_of_step(self.engine, picture, step_id, decision, named(self.principal, by))
+        return await take_decision_of_step(self.engine, picture, step_id, decision, named(self.principal, by), via)
 
     async def plan(
         self,

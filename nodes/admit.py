@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from nodes.fold import RunFold
 from nodes.missing import without
 from nodes.reasons import ruled_on, unanswered, why_ask
+from nodes.rejection import is_rejected
 from nodes.step_run import StepRun
 from nodes.stopping import circle_hit, start_hit
 from plans.caps import Hit
@@ -246,7 +247,7 @@ def _allowed(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> 
     shown = args if tool else {"instruction": step.instruction, **args}
     _unless(circle_hit(fold, facts.tool, args))
     call = call_name(name, shown)
-    if call in fold.rejected:
+    if is_rejected(fold, call, tool, name, shown):
         raise _Refused("REJECTED", f"a person has rejected this call of {name}")
     effect = effect_name(tool, args) if tool is not None and tool.effect != "read" else None
     ruled = ruled_on(step, fold, facts, args)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nodes.admit import call_name
 from nodes.events import Event
 from nodes.policing import terms_of
 from nodes.recording import announce, outcome_body, record_refusal
+from nodes.rejection import meaning
 from nodes.replies import NOBODY_ASKED, TOO_LATE, check_plan, verdict_of
 from nodes.step_run import base_id
-from plans.decisions import ApprovalRequest, Approve, Decision, Edit, Reject, RequestKind, Respond
+from plans.decisions import ApprovalRequest, Approve, Decision, Edit, Reject, RequestKind, Respond, Vote
 from plans.errors import MalformedDecision
 from plans.failure import Failure
 from plans.plan import Plan, PlanDraft
 from plans.references import escape
-from plans.values import JSON, unclean
+from plans.values import JSON, dotted, unclean
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -43,8 +44,8 @@ ABOUT_A_PLAN = frozenset({"question", "review"})
 
 
 def check_decision(request: ApprovalRequest, decision: Decision, registry: Registry, *, can_plan: bool = True) -> None:
-    """Raise MalformedDecision if this cannot be the answer to this request, saying what can. `can_plan` is whether there
-    is a model that can do something with an instruction."""
+    """Raise MalformedDecision if this cannot be the answer to this request, saying what can. `can_plan` is whether
+    there is a model that can do something with an instruction."""
     allowed = ALLOWED[request.kind]
     if decision.type not in allowed:
         raise MalformedDecision(
@@ -53,11 +54,16 @@ def check_decision(request: ApprovalRequest, decision: Decision, registry: Regis
     if request.kind in ABOUT_THE_RUN and isinstance(decision, Respond) and not (can_plan and decision.message.strip()):
         lacks = "the instruction is empty" if can_plan else "an instruction needs a model; set SURESTEP_MODEL"
         raise MalformedDecision(f"{lacks}. Else: {', '.join(word for word in allowed if word != 'respond')}")
-    if not isinstance(decision, Edit):
-        return
-    if request.kind in ABOUT_A_PLAN:
+    if (found := next(unclean(decision.model_dump()), None)) is not None:
+        raise MalformedDecision(f"{dotted(found[0])} of the decision {found[1]}")
+    if isinstance(decision, Edit) and request.kind in ABOUT_A_PLAN:
         check_plan(request, decision.args, registry)
-        return
+    elif isinstance(decision, Edit):
+        _check_edit(request, decision, registry)
+
+
+def _check_edit(request: ApprovalRequest, decision: Edit, registry: Registry) -> None:
+    """Raise MalformedDecision if a step cannot be called with these arguments."""
     if base_id(request.step_id) != request.step_id:
         raise MalformedDecision(f"{request.step_id} is one element of a for_each: approve or reject it")
     tool = registry.get(request.tool)
@@ -68,6 +74,8 @@ def check_decision(request: ApprovalRequest, decision: Decision, registry: Regis
     if problems := tool.check_args(decision.args):
         said = "; ".join(f"{path}: {message}" if path else message for path, message in problems)
         raise MalformedDecision(f"{request.tool} does not take the edited arguments: {said}")
+    if broken := tool.breaches(decision.args):
+        raise MalformedDecision(f"the edited arguments are not allowed: {broken[0].sentence}")
 
 
 async def take_decisions(session: Session) -> list[tuple[ApprovalRequest, Decision]]:
@@ -80,12 +88,14 @@ async def take_decisions(session: Session) -> list[tuple[ApprovalRequest, Decisi
         request = session.fold.asked.get(stored.request.approval_id)
         decision = TOO_LATE if stored.status == "expired" else stored.decision
         if request is not None and decision is not None:
-            await apply_decision(session, request, decision, stored.decided_by or "nobody")
+            await apply_decision(session, request, decision, stored.decided_by or "nobody", stored.votes)
             taken.append((request, decision))
     return taken
 
 
-async def apply_decision(session: Session, request: ApprovalRequest, decision: Decision, by: str) -> None:
+async def apply_decision(
+    session: Session, request: ApprovalRequest, decision: Decision, by: str, votes: Sequence[Vote] = ()
+) -> None:
     """Write the decision into the journal and do what it says; nothing starts here, steps only may start again."""
     unit = request.step_id
     args = decision.args if isinstance(decision, Edit) else request.args
@@ -98,8 +108,11 @@ async def apply_decision(session: Session, request: ApprovalRequest, decision: D
         "tool": request.tool,
         "decision": decision.model_dump(),
         "by": by,
+        "voters": [{"name": vote.by.name, "roles": list(vote.by.roles)} for vote in votes],
         "terms": terms_of(request, decision),
     }
+    if isinstance(decision, Reject) and request.kind == "risk":
+        body["means"] = meaning(session.engine.registry.get(request.tool), request.tool, request.args)
     carried = None
     if request.kind == "unknown_outcome":  # in the same row: a decision that settles nothing would leave it in doubt
         body["settlement"], carried = await _settlement(session, unit, decision, by)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from checkpoints.runs import OPEN
+from nodes.rejection import defaults_of
 from plans.decisions import ApprovalRequest, Decision, Edit, RequestKind
 from plans.faults import Fault
 from plans.plan import Risk, StepDraft
@@ -72,11 +73,7 @@ def action_of(
     """A call as a policy sees it, its tool's own defaults filled in."""
     schema = tool.input_schema
     declared: Mapping[str, Any] = schema.get("properties") or {}
-    defaults = {
-        name: each["default"]
-        for name, each in declared.items()
-        if isinstance(each, Mapping) and "default" in each and name not in unknown
-    }
+    defaults = {name: value for name, value in defaults_of(tool).items() if name not in unknown}
     return Action(
         tool=tool.name,
         effect=tool.effect,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nodes.policing import action_of, asking_terms, still_counts
+from nodes.rejection import another_was_rejected
 from nodes.taint import sources_of
 from plans.plan import Step, highest_risk
 from plans.policy_rulings import Ruling, ruling
@@ -30,6 +31,8 @@ def why_ask(step: Step, fold: RunFold, facts: Facts, effect: str | None, ruled: 
         return f"it would repeat what step {before} has done"
     if facts.doubt is not None:
         return facts.doubt
+    if facts.tool is not None and another_was_rejected(fold, facts.tool):
+        return f"a person has rejected another call of {facts.tool.name} in this run"
     if ruled.then == "ask":
         return ruled.why
     if step.require_approval:

@@ -16,6 +16,7 @@ from plans.decisions import ABOUT_PLAN, ApprovalRequest, Approve, Decision, Edit
 from plans.errors import ApprovalConflict, InvalidInput
 
 if TYPE_CHECKING:
+    from checkpoints.approvals import Approval
     from graph.gateway import Agent, ApproveMode
     from graph.result import RunResult
 
@@ -58,6 +59,12 @@ def allowed(happened: str | None, answer: str | None, plan: Path | None) -> Deci
     return Approve() if said is None else Respond(message=said)
 
 
+def still_needed(asked: Approval) -> str:
+    """What is added where more people have to agree."""
+    more = asked.request.needed - asked.agreed
+    return f"; {more} more of other people have to agree" if asked.status == "pending" and more > 0 else ""
+
+
 def refuse_other_words(
     request: ApprovalRequest, decision: Decision, option: str | None, toolkits: Sequence[str]
 ) -> None:
@@ -95,9 +102,10 @@ def decide(
         decision = given if isinstance(given, Said) else _made_of(waiting, given, f"step {step!r} of {thread}")
         if waiting is not None:
             refuse_other_words(waiting, decision, option, toolkits)
-        request = await agent.decide(thread, step, decision)
+        asked = await agent.decide(thread, step, decision, via="command line")
+        request = asked.request
         about = f"{request.tool} of step {request.step_id}" if request.step_id != ABOUT_PLAN else "the plan"
-        say(f"recorded: {RECORDED.get(decision.type, decision.type)} {about}")
+        say(f"recorded: {RECORDED.get(decision.type, decision.type)} {about}{still_needed(asked)}")
         return await drive.resumed(agent)
 
     end(drive, start)
