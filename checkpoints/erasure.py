@@ -1,4 +1,5 @@
-"""Erases a thread everywhere: files of the archive, rows, checkpoints, files of results. Hashes alone are left of it.
+"""Erases a thread everywhere: files of the archive, rows, checkpoints, files of results. Hashes alone are left of it,
+those of its audit without the salt that one would need to guess what they are of.
 
 The files of the archive go first, for they are the only part that can be out of reach; then all rows in one statement,
 which leaves the tombstones and the list of files; then those files. Killed in between, it is called again and goes on.
@@ -133,8 +134,12 @@ class Erasure:
             "effects": [jsonb(effects_of(await self.journal.read(run.run_id))) for run in owned],
         }
         locks = {"thread_id": thread_id, "requests": sorted(run.tenant + hashed(run.request_id) for run in owned)}
-        _, erased = await self.database.together(
-            [(QUERIES["lock_for_burial"], locks), (QUERIES["erase_thread"], wanted)]
+        _, erased, _ = await self.database.together(
+            [
+                (QUERIES["lock_for_burial"], locks),
+                (QUERIES["erase_thread"], wanted),
+                (QUERIES["forget_salts"], {"thread_sha256": hashed(thread_id)}),
+            ]
         )
         if not erased:
             raise RunBusy(f"thread {thread_id!r} has begun another run meanwhile; nothing of its rows was erased")

@@ -877,6 +877,134 @@ SELECT * FROM surestep.tombstones WHERE thread_sha256 = %s ORDER BY created_at D
 -- name: count_archived
 SELECT count(*) AS n FROM surestep.tombstones WHERE archived_at IS NOT NULL AND erased_at IS NULL;
 
+-- ---------------------------------------------------------------- audit
+
+-- name: audit_note
+SELECT surestep.audit_note(%(chain)s, %(kind)s, %(subject)s, %(told)s::jsonb);
+
+-- name: audit_chains
+-- Every chain that anything knows of, so that one that was taken away is missed.
+WITH named AS (
+    SELECT chain FROM surestep.audit_chains
+    UNION SELECT chain FROM surestep.audit
+    UNION SELECT chain FROM surestep.audit_sealed
+    UNION SELECT run_id FROM surestep.runs
+    UNION SELECT run_id FROM surestep.tombstones WHERE archived_at IS NOT NULL OR erased_at IS NOT NULL
+    UNION SELECT 'settings' FROM surestep.tool_changes
+)
+SELECT chain, c.salt, coalesce(c.length, 0) AS length, c.head, r.run_id IS NOT NULL AS stored,
+    t.archived_at IS NOT NULL AS archived, t.erased_at IS NOT NULL AS erased
+FROM named LEFT JOIN surestep.audit_chains c USING (chain) LEFT JOIN surestep.runs r ON r.run_id = chain
+    LEFT JOIN surestep.tombstones t ON t.run_id = chain
+WHERE %(chains)s::text[] IS NULL OR chain = ANY (%(chains)s::text[])
+ORDER BY chain;
+
+-- name: audit_entries
+SELECT chain, seq, at, kind, subject, content, details, details::text AS told, hash FROM surestep.audit
+WHERE chain = ANY (%(chains)s::text[]) ORDER BY chain, seq;
+
+-- name: audit_of_no_run
+-- What was noted in chains that are no run's, the newest first.
+SELECT chain, seq, at, kind, subject, content, details, details::text AS told, hash FROM surestep.audit a
+WHERE chain = ANY (%(chains)s::text[]) ORDER BY at DESC, chain, seq DESC LIMIT %(limit)s;
+
+-- name: chains_of_thread
+-- Of all its runs, those too that are in the archive or were erased; the oldest first.
+SELECT run_id AS chain, status, created_at, false AS gone FROM surestep.runs
+WHERE thread_id = %(thread_id)s AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)
+UNION ALL
+SELECT run_id, status, created_at, true FROM surestep.tombstones
+WHERE thread_sha256 = %(thread_sha256)s AND (archived_at IS NOT NULL OR erased_at IS NOT NULL)
+    AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)
+ORDER BY 3, 1;
+
+-- name: audit_settings
+-- Times are hashed as UTC has them, and all of it is read at one moment.
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
+
+-- name: audit_timezone
+SET LOCAL timezone = 'UTC';
+
+-- name: audited_journal
+SELECT run_id AS chain, fence || '/' || n AS key, jsonb_build_array(
+    run_id, fence, n, kind, step_id, attempt, (extract(epoch FROM at) * 1000000)::bigint
+)::text || body::text AS content
+FROM surestep.journal WHERE run_id = ANY (%(chains)s::text[]) ORDER BY run_id, fence, n;
+
+-- name: audited_runs
+SELECT run_id AS chain, run_id AS key, jsonb_build_array(
+    run_id, thread_id, tenant, request_id, goal, input, input_sha256, status, summary, created_at, ended_at, forked_from
+)::text AS content
+FROM surestep.runs WHERE run_id = ANY (%(chains)s::text[]);
+
+-- name: audited_approvals
+SELECT run_id AS chain, approval_id AS key, jsonb_build_array(
+    approval_id, run_id, thread_id, step_id, args_sha256, request, status, decision, decided_by, decided_at, created_at,
+    expires_at, voters, asking, escalated_at
+)::text AS content
+FROM surestep.approvals WHERE run_id = ANY (%(chains)s::text[]);
+
+-- name: audited_decisions
+SELECT a.run_id AS chain, d.decision_id::text AS key, jsonb_build_array(
+    d.decision_id, d.approval_id, d.asking, d.decided_by, d.roles, d.tenant, d.via, d.args_sha256, d.decision,
+    d.decided_at
+)::text AS content
+FROM surestep.decisions d JOIN surestep.approvals a USING (approval_id) WHERE a.run_id = ANY (%(chains)s::text[]);
+
+-- name: audited_tombstones
+SELECT run_id AS chain, run_id AS key, jsonb_build_array(
+    run_id, tenant, request_sha256, thread_sha256, request_id, thread_id, input_sha256, status, effects, place, folder,
+    created_at, ended_at, archived_at, erased_at, forked_from
+)::text AS content
+FROM surestep.tombstones WHERE run_id = ANY (%(chains)s::text[]);
+
+-- name: audited_settings
+SELECT 'settings' AS chain, change_id::text AS key,
+    jsonb_build_array(change_id, tool, changed_at, changed_by, before, after)::text AS content
+FROM surestep.tool_changes WHERE 'settings' = ANY (%(chains)s::text[]);
+
+-- name: forget_salts
+-- Of runs that were erased: what was hashed can be guessed by nobody any more.
+UPDATE surestep.audit_chains c SET salt = NULL
+FROM surestep.tombstones t
+WHERE t.run_id = c.chain AND t.thread_sha256 = %(thread_sha256)s AND t.erased_at IS NOT NULL;
+
+-- name: last_seal
+SELECT clock_timestamp() AS now, s.* FROM (SELECT) AS one LEFT JOIN LATERAL (
+    SELECT seal, at, hash, key_id, mac FROM surestep.audit_seals ORDER BY seal DESC LIMIT 1
+) AS s ON true;
+
+-- name: chains_to_seal
+SELECT chain, length, head FROM surestep.audit_chains WHERE NOT sealed AND length > 0 ORDER BY chain;
+
+-- name: add_seal
+-- Of several who seal at once one is first, and the others find nothing added. A chain that has grown since it was read
+-- waits for the next seal, and so does one that is being written: nobody is waited for.
+WITH given AS (
+    SELECT * FROM unnest(%(chains)s::text[], %(lengths)s::bigint[], %(heads)b::bytea[]) AS g (chain, length, head)
+), added AS (
+    INSERT INTO surestep.audit_seals (seal, at, hash, key_id, mac)
+    VALUES (%(seal)s, %(at)s, %(hash)s, %(key_id)s, %(mac)s) ON CONFLICT DO NOTHING RETURNING seal
+), covered AS (
+    INSERT INTO surestep.audit_sealed (seal, chain, length, head) SELECT seal, chain, length, head FROM added, given
+), grown AS (
+    SELECT c.chain FROM surestep.audit_chains c JOIN given g USING (chain, length) WHERE EXISTS (SELECT FROM added)
+    ORDER BY c.chain FOR NO KEY UPDATE OF c SKIP LOCKED
+), marked AS (
+    UPDATE surestep.audit_chains c SET sealed = true FROM grown WHERE c.chain = grown.chain
+)
+SELECT seal FROM added;
+
+-- name: audit_seals
+SELECT seal, at, hash, key_id, mac FROM surestep.audit_seals ORDER BY seal;
+
+-- name: sealed_by
+SELECT seal, chain, length, head FROM surestep.audit_sealed
+WHERE seal BETWEEN %(first)s AND %(last)s ORDER BY seal, chain;
+
+-- name: sealed_ends
+SELECT seal, chain, length, head FROM surestep.audit_sealed WHERE chain = ANY (%(chains)s::text[]) ORDER BY chain, seal;
+
 -- ---------------------------------------------------------------- archive
 
 -- name: runs_to_archive

@@ -2,6 +2,165 @@
 
 CREATE SCHEMA surestep;
 
+CREATE TABLE surestep.audit_chains (
+    chain text NOT NULL,
+    salt bytea,
+    length bigint DEFAULT 0 NOT NULL,
+    head bytea DEFAULT decode(repeat('00'::text, 32), 'hex'::text) NOT NULL,
+    sealed boolean DEFAULT false NOT NULL,
+    CONSTRAINT audit_chains_chain_check CHECK ((chain !~ '\n'::text))
+)
+WITH (fillfactor='70');
+
+CREATE FUNCTION surestep.audit_append(held surestep.audit_chains, kind text, subject text, content bytea, told jsonb DEFAULT NULL::jsonb) RETURNS surestep.audit_chains
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    moment timestamptz := clock_timestamp();
+BEGIN
+    held.length := held.length + 1;
+    held.head := sha256(held.head || convert_to(
+        held.chain || E'\n' || held.length || E'\n' || (extract(epoch FROM moment) * 1000000)::bigint || E'\n' || kind
+        || E'\n' || subject, 'UTF8'
+    ) || content);
+    INSERT INTO surestep.audit (chain, seq, at, kind, subject, content, details, hash)
+    VALUES (held.chain, held.length, moment, kind, subject, content, told, held.head);
+    RETURN held;
+END $$;
+
+CREATE FUNCTION surestep.audit_hold(of_chain text) RETURNS surestep.audit_chains
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    held surestep.audit_chains;
+BEGIN
+    SELECT * INTO held FROM surestep.audit_chains WHERE chain = of_chain FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        INSERT INTO surestep.audit_chains (chain, salt)
+        VALUES (of_chain, sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())))
+        ON CONFLICT (chain) DO NOTHING;
+        SELECT * INTO held FROM surestep.audit_chains WHERE chain = of_chain FOR NO KEY UPDATE;
+    END IF;
+    held.salt := coalesce(held.salt, '');
+    RETURN held;
+END $$;
+
+CREATE FUNCTION surestep.audit_journal() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog'
+    AS $$
+DECLARE
+    held    surestep.audit_chains;
+    one     record;
+    moment  timestamptz;
+    stamp   text;
+    what    bytea;
+BEGIN
+    FOR one IN SELECT * FROM added ORDER BY run_id, fence, n LOOP
+        IF held.chain IS DISTINCT FROM one.run_id THEN
+            IF held.chain IS NOT NULL THEN
+                PERFORM surestep.audit_let_go(held);
+            END IF;
+            held := surestep.audit_hold(one.run_id);
+            moment := clock_timestamp();
+            stamp := E'\n' || (extract(epoch FROM moment) * 1000000)::bigint || E'\njournal.';
+        END IF;
+        what := sha256(held.salt || convert_to(jsonb_build_array(
+            one.run_id, one.fence, one.n, one.kind, one.step_id, one.attempt,
+            (extract(epoch FROM one.at) * 1000000)::bigint
+        )::text || one.body::text, 'UTF8'));
+        held.length := held.length + 1;
+        held.head := sha256(held.head || convert_to(
+            held.chain || E'\n' || held.length || stamp || one.kind || E'\n' || one.fence || '/' || one.n, 'UTF8'
+        ) || what);
+        INSERT INTO surestep.audit (chain, seq, at, kind, subject, content, hash)
+        VALUES (held.chain, held.length, moment, 'journal.' || one.kind, one.fence || '/' || one.n, what, held.head);
+    END LOOP;
+    IF held.chain IS NOT NULL THEN
+        UPDATE surestep.audit_chains SET length = held.length, head = held.head, sealed = false
+        WHERE chain = held.chain;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION surestep.audit_let_go(held surestep.audit_chains) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE surestep.audit_chains SET length = held.length, head = held.head, sealed = false WHERE chain = held.chain;
+END $$;
+
+CREATE FUNCTION surestep.audit_note(to_chain text, kind text, subject text, told jsonb DEFAULT '{}'::jsonb) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog'
+    AS $$
+DECLARE
+    held surestep.audit_chains := surestep.audit_hold(to_chain);
+BEGIN
+    PERFORM surestep.audit_let_go(surestep.audit_append(
+        held, kind, subject, sha256(held.salt || convert_to(told::text, 'UTF8')), told
+    ));
+END $$;
+
+CREATE FUNCTION surestep.audit_rows() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog'
+    SET "TimeZone" TO 'UTC'
+    AS $$
+DECLARE
+    verb     text := CASE TG_OP WHEN 'INSERT' THEN 'added' WHEN 'UPDATE' THEN 'changed' ELSE 'deleted' END;
+    held     surestep.audit_chains;
+    one      record;
+    content  text;
+BEGIN
+    FOR one IN EXECUTE format(
+        'SELECT %s AS chain, to_jsonb(r) AS row FROM given r ORDER BY 1, to_jsonb(r) -> %L', TG_ARGV[1], TG_ARGV[2]
+    ) LOOP
+        held := surestep.audit_hold(one.chain);
+        IF TG_OP <> 'DELETE' AND TG_ARGV[4] <> '' THEN
+            verb := one.row ->> TG_ARGV[4];
+        END IF;
+        SELECT jsonb_agg(one.row -> c.name ORDER BY c.place)::text INTO content
+        FROM unnest(string_to_array(TG_ARGV[3], ',')) WITH ORDINALITY AS c (name, place);
+        PERFORM surestep.audit_let_go(surestep.audit_append(
+            held, TG_ARGV[0] || '.' || verb,
+            encode(substr(sha256(held.salt || convert_to(one.row ->> TG_ARGV[2], 'UTF8')), 1, 16), 'hex'),
+            sha256(held.salt || convert_to(content, 'UTF8'))
+        ));
+    END LOOP;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION surestep.audit_stays() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION '% of %: what was audited stays on record', TG_OP, TG_TABLE_NAME
+        USING ERRCODE = 'restrict_violation';
+END $$;
+
+CREATE FUNCTION surestep.audit_table(which regclass, what text, chain text, key text, columns text, verb text DEFAULT ''::text, deletions boolean DEFAULT false) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    calls text := format(
+        'FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows(%L, %L, %L, %L, %L)', what, chain, key, columns, verb
+    );
+BEGIN
+    EXECUTE format(
+        'CREATE OR REPLACE TRIGGER audited_added AFTER INSERT ON %s REFERENCING NEW TABLE AS given %s', which, calls
+    );
+    EXECUTE format(
+        'CREATE OR REPLACE TRIGGER audited_changed AFTER UPDATE ON %s REFERENCING NEW TABLE AS given %s', which, calls
+    );
+    IF deletions THEN
+        EXECUTE format(
+            'CREATE OR REPLACE TRIGGER audited_deleted AFTER DELETE ON %s REFERENCING OLD TABLE AS given %s',
+            which, calls
+        );
+    END IF;
+END $$;
+
 CREATE FUNCTION surestep.heed_tombstones() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -198,6 +357,33 @@ CREATE TABLE surestep.artifacts (
     CONSTRAINT artifacts_check CHECK (((body IS NULL) <> (location IS NULL)))
 )
 WITH (toast_tuple_target='4080');
+
+CREATE TABLE surestep.audit (
+    chain text NOT NULL,
+    seq bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    kind text NOT NULL,
+    subject text NOT NULL,
+    content bytea NOT NULL,
+    details jsonb,
+    hash bytea NOT NULL,
+    CONSTRAINT audit_kind_check CHECK ((kind !~ '\n'::text))
+);
+
+CREATE TABLE surestep.audit_sealed (
+    seal bigint NOT NULL,
+    chain text NOT NULL,
+    length bigint NOT NULL,
+    head bytea NOT NULL
+);
+
+CREATE TABLE surestep.audit_seals (
+    seal bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    hash bytea NOT NULL,
+    key_id text,
+    mac bytea
+);
 
 ALTER TABLE surestep.decisions ALTER COLUMN decision_id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME surestep.decisions_decision_id_seq
@@ -411,6 +597,18 @@ ALTER TABLE ONLY surestep.approvals
 ALTER TABLE ONLY surestep.artifacts
     ADD CONSTRAINT artifacts_pkey PRIMARY KEY (run_id, output_ref);
 
+ALTER TABLE ONLY surestep.audit_chains
+    ADD CONSTRAINT audit_chains_pkey PRIMARY KEY (chain);
+
+ALTER TABLE ONLY surestep.audit
+    ADD CONSTRAINT audit_pkey PRIMARY KEY (chain, seq);
+
+ALTER TABLE ONLY surestep.audit_sealed
+    ADD CONSTRAINT audit_sealed_pkey PRIMARY KEY (seal, chain);
+
+ALTER TABLE ONLY surestep.audit_seals
+    ADD CONSTRAINT audit_seals_pkey PRIMARY KEY (seal);
+
 ALTER TABLE ONLY surestep.decisions
     ADD CONSTRAINT decisions_pkey PRIMARY KEY (decision_id);
 
@@ -490,6 +688,10 @@ CREATE INDEX approvals_to_escalate ON surestep.approvals USING btree (approval_i
 
 CREATE INDEX artifacts_by_location ON surestep.artifacts USING btree (location) WHERE (location IS NOT NULL);
 
+CREATE INDEX audit_chains_to_seal ON surestep.audit_chains USING btree (chain) WHERE (NOT sealed);
+
+CREATE INDEX audit_sealed_by_chain ON surestep.audit_sealed USING btree (chain, seal);
+
 CREATE INDEX decisions_by_approval ON surestep.decisions USING btree (approval_id, asking);
 
 CREATE INDEX failed_calls_by_change ON surestep.failed_calls USING btree (changed_at);
@@ -530,6 +732,30 @@ CREATE TRIGGER asked_again_is_told AFTER UPDATE ON surestep.approvals FOR EACH R
 
 CREATE TRIGGER asked_is_told AFTER INSERT ON surestep.approvals FOR EACH ROW WHEN ((new.status = 'pending'::text)) EXECUTE FUNCTION surestep.tell_of_approval();
 
+CREATE TRIGGER audited_added AFTER INSERT ON surestep.approvals REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('approval', 'r.run_id', 'approval_id', 'approval_id,run_id,thread_id,step_id,args_sha256,request,status,decision,decided_by,decided_at,created_at,expires_at,voters,asking,escalated_at', 'status');
+
+CREATE TRIGGER audited_added AFTER INSERT ON surestep.decisions REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('decision', '(SELECT a.run_id FROM surestep.approvals a WHERE a.approval_id = r.approval_id)', 'decision_id', 'decision_id,approval_id,asking,decided_by,roles,tenant,via,args_sha256,decision,decided_at', '');
+
+CREATE TRIGGER audited_added AFTER INSERT ON surestep.journal REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_journal();
+
+CREATE TRIGGER audited_added AFTER INSERT ON surestep.runs REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('run', 'r.run_id', 'run_id', 'run_id,thread_id,tenant,request_id,goal,input,input_sha256,status,summary,created_at,ended_at,forked_from', 'status');
+
+CREATE TRIGGER audited_added AFTER INSERT ON surestep.tombstones REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('tombstone', 'r.run_id', 'run_id', 'run_id,tenant,request_sha256,thread_sha256,request_id,thread_id,input_sha256,status,effects,place,folder,created_at,ended_at,archived_at,erased_at,forked_from', '');
+
+CREATE TRIGGER audited_added AFTER INSERT ON surestep.tool_changes REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('setting', '''settings''', 'change_id', 'change_id,tool,changed_at,changed_by,before,after', '');
+
+CREATE TRIGGER audited_changed AFTER UPDATE ON surestep.approvals REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('approval', 'r.run_id', 'approval_id', 'approval_id,run_id,thread_id,step_id,args_sha256,request,status,decision,decided_by,decided_at,created_at,expires_at,voters,asking,escalated_at', 'status');
+
+CREATE TRIGGER audited_changed AFTER UPDATE ON surestep.decisions REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('decision', '(SELECT a.run_id FROM surestep.approvals a WHERE a.approval_id = r.approval_id)', 'decision_id', 'decision_id,approval_id,asking,decided_by,roles,tenant,via,args_sha256,decision,decided_at', '');
+
+CREATE TRIGGER audited_changed AFTER UPDATE ON surestep.runs REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('run', 'r.run_id', 'run_id', 'run_id,thread_id,tenant,request_id,goal,input,input_sha256,status,summary,created_at,ended_at,forked_from', 'status');
+
+CREATE TRIGGER audited_changed AFTER UPDATE ON surestep.tombstones REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('tombstone', 'r.run_id', 'run_id', 'run_id,tenant,request_sha256,thread_sha256,request_id,thread_id,input_sha256,status,effects,place,folder,created_at,ended_at,archived_at,erased_at,forked_from', '');
+
+CREATE TRIGGER audited_changed AFTER UPDATE ON surestep.tool_changes REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('setting', '''settings''', 'change_id', 'change_id,tool,changed_at,changed_by,before,after', '');
+
+CREATE TRIGGER audited_deleted AFTER DELETE ON surestep.runs REFERENCING OLD TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('run', 'r.run_id', 'run_id', 'run_id,thread_id,tenant,request_id,goal,input,input_sha256,status,summary,created_at,ended_at,forked_from', 'status');
+
 CREATE TRIGGER change_noted AFTER INSERT OR DELETE OR UPDATE ON surestep.tool_settings FOR EACH ROW EXECUTE FUNCTION surestep.note_tool_change();
 
 CREATE TRIGGER changes_stay BEFORE DELETE OR UPDATE OR TRUNCATE ON surestep.tool_changes FOR EACH STATEMENT EXECUTE FUNCTION surestep.refuse_rewriting();
@@ -541,6 +767,14 @@ CREATE TRIGGER failure_is_told AFTER UPDATE ON surestep.runs FOR EACH ROW WHEN (
 CREATE TRIGGER heed_tombstones BEFORE INSERT ON surestep.runs FOR EACH ROW EXECUTE FUNCTION surestep.heed_tombstones();
 
 CREATE TRIGGER settings_stay BEFORE TRUNCATE ON surestep.tool_settings FOR EACH STATEMENT EXECUTE FUNCTION surestep.refuse_rewriting();
+
+CREATE TRIGGER stays BEFORE DELETE OR UPDATE OR TRUNCATE ON surestep.audit FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_stays();
+
+CREATE TRIGGER stays BEFORE DELETE OR TRUNCATE ON surestep.audit_chains FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_stays();
+
+CREATE TRIGGER stays BEFORE DELETE OR UPDATE OR TRUNCATE ON surestep.audit_sealed FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_stays();
+
+CREATE TRIGGER stays BEFORE DELETE OR UPDATE OR TRUNCATE ON surestep.audit_seals FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_stays();
 
 ALTER TABLE ONLY surestep.approvals
     ADD CONSTRAINT approvals_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
