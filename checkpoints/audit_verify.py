@@ -197,8 +197,9 @@ def _pages(known: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any
 
 @asynccontextmanager
 async def _snapshot(database: Database) -> AsyncIterator[AsyncConnection[Any]]:
+    """One moment of the database, with times as they are hashed."""
     async with database.pool.connection() as connection, connection.transaction():
-        await connection.execute(QUERIES["audit_settings"])
+        await connection.execute(QUERIES["audit_moment"])
         await connection.execute(QUERIES["audit_timezone"])
         yield connection
 

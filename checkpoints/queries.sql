@@ -918,8 +918,7 @@ WHERE thread_sha256 = %(thread_sha256)s AND (archived_at IS NOT NULL OR erased_a
     AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)
 ORDER BY 3, 1;
 
--- name: audit_settings
--- Times are hashed as UTC has them, and all of it is read at one moment.
+-- name: audit_moment
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;
 
 -- name: audit_timezone
