@@ -28,6 +28,7 @@ from graph.cli_options import (
     Toolkits,
 )
 from graph.cli_people import add_people
+from graph.cli_policy import policy_app
 from graph.cli_templates import templates_app
 from graph.cli_tools import tools_app
 
@@ -41,6 +42,7 @@ app = typer.Typer(
 )
 app.add_typer(tools_app, name="tools")
 app.add_typer(templates_app, name="templates")
+app.add_typer(policy_app, name="policy")
 
 INTERRUPTED = 130
 """What Typer makes of a Ctrl-C; no command of ours ends with it."""

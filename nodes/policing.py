@@ -108,10 +108,14 @@ def denied_steps(
     return found
 
 
+def any_call(tool: Tool, role: str | None = None) -> Action:
+    """A call of which nothing is known yet but its tool."""
+    return action_of(tool, {}, role, unknown=[*(tool.input_schema.get("properties") or {})])
+
+
 def may_be_called(policies: Sequence[Policy], tool: Tool, role: str | None) -> bool:
     """Whether there may be a call of this tool that the policies do not deny."""
-    names = [*(tool.input_schema.get("properties") or {})]
-    return not policies or surely_denied(policies, action_of(tool, {}, role, unknown=names)) is None
+    return not policies or surely_denied(policies, any_call(tool, role)) is None
 
 
 def _planned(tool: Tool, step: StepDraft, role: str | None) -> Action:

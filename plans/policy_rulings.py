@@ -92,6 +92,17 @@ def possible(policy: Policy, action: Action) -> Iterator[Ruling]:
     yield _by_none(policy, action, risk, doubts)
 
 
+def explained(policy: Policy, action: Action) -> list[tuple[str, str, Judged]]:
+    """Each floor, and each rule up to the first that fits for sure: its kind, its name, and whether it fits."""
+    risks = _risks(policy, action)
+    found = [("floor", floor.name, judge(floor, policy, action)) for floor in policy.floors]
+    for rule in policy.rules:
+        found.append(("rule", rule.name, judge(rule, policy, action, risks)))
+        if found[-1][2].truth:
+            break
+    return found
+
+
 def judge(rule: Matched, policy: Policy, action: Action, risks: Sequence[Risk] = ()) -> Judged:
     """Whether a rule fits a call of one of these risks."""
     told = list(_told(rule, policy, action, risks))
