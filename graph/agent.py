@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.graph import END, START, StateGraph
 
+from checkpoints.background import stop
 from graph import names  # noqa: F401  # first: a foreign package under one of our names is told plainly
 from graph.leaving import EndOfDrive
 from graph.one_door import one_door
@@ -95,7 +96,12 @@ async def engine_of_this_loop() -> Engine:
 async def _open_for_good() -> tuple[Engine, AsyncExitStack]:
     settings = await asyncio.to_thread(Settings.load)
     stack = AsyncExitStack()  # kept beside the engine: a stack that is collected closes what it holds
-    return await stack.enter_async_context(engine_from(settings, served=True)), stack
+    engine = await stack.enter_async_context(engine_from(settings, served=True))
+    agent = await stack.enter_async_context(_agent_of(engine, settings, served=True))
+    if settings.sweep_every_s is not None:
+        sweeping = asyncio.create_task(agent.sweeper.forever(settings.sweep_every_s), name="sweeper")
+        stack.push_async_callback(stop, sweeping)
+    return engine, stack
 
 
 def engine_if_open() -> Engine | None:
@@ -122,17 +128,23 @@ async def open_agent(
     `toolkits` are exactly these; None means those of the settings and the built-in ones. Keywords override settings:
     `database_url=None` is the embedded PostgreSQL, `model="…"` the planner. Raises ConfigurationError.
     """
+    loaded = settings if settings is not None else await asyncio.to_thread(lambda: Settings.load(**overrides))
+    async with engine_from(loaded, toolkits) as engine, _agent_of(engine, loaded, served=False) as agent:
+        yield agent
+
+
+@asynccontextmanager
+async def _agent_of(engine: Engine, settings: Settings, *, served: bool) -> AsyncIterator[Agent]:
+    """The agent of an open engine. What a server has begun goes on by it: `served` says that this process is one."""
     from graph.gateway import Agent
     from graph.notifying import notifier_from, telling
-    from graph.served import server_from
+    from graph.served import Server, server_from
 
-    loaded = settings if settings is not None else await asyncio.to_thread(lambda: Settings.load(**overrides))
-    async with engine_from(loaded, toolkits) as engine:
+    async def same() -> Engine:
+        return engine
 
-        async def same() -> Engine:
-            return engine
-
-        notifier = notifier_from(loaded, engine)
-        async with saver_for(engine) as saver, telling(notifier):
-            flow = one_door(build(same).compile(checkpointer=saver, name="surestep"))
-            yield Agent(engine, flow, notifier=notifier, server=server_from(loaded))
+    server = server_from(settings) or (Server(None) if served else None)
+    notifier = notifier_from(settings, engine)
+    async with saver_for(engine) as saver, telling(notifier):
+        flow = one_door(build(same).compile(checkpointer=saver, name="surestep"))
+        yield Agent(engine, flow, notifier=notifier, server=server)

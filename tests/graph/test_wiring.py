@@ -49,4 +49,4 @@ def test_the_exported_graph_brings_no_checkpointer_and_langgraph_json_names_modu
     configured = json.loads((Path(__file__).parents[2] / "langgraph.json").read_text("utf-8"))
     assert graph.checkpointer is None
     assert configured["graphs"]["agent"]["path"] == "graph.agent:graph"
-    assert configured["checkpointer"] == {"path": "checkpoints.saver.open_saver"}
+    assert configured["checkpointer"] == {"path": "graph.serving.open_saver"}
