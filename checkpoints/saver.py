@@ -49,6 +49,10 @@ class PostgresSaver(AsyncPostgresSaver):
         self._fences = fences if fences is not None else fences_of(database.url)
         self._writer = SaveWriter(database)
 
+    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:  # noqa: ARG002  # see below
+        """Itself: what comes out of a checkpoint is named in `checkpoints/serializer.py`, and no graph adds to it."""
+        return self
+
     async def __aenter__(self) -> Self:
         self._writer.open()
         return self
