@@ -104,6 +104,7 @@ class Archive:
             return ArchiveReport(place=name_of(self.url), dry_run=True, archived=would)
         outcomes = [outcome for record in due if (outcome := await self._archived(record, older_than_s)) is not None]
         trimmed = await trim(self.database, older_than_s, thread_id)
+        await self.database.execute(QUERIES["forget_lost_secrets"])
         deleted, left = await sweep(self.database, self.artifacts)
         return ArchiveReport(
             place=name_of(self.url),

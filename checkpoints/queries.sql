@@ -449,6 +449,10 @@ WITH thread AS MATERIALIZED (
     SELECT c.run_id, a.output_ref, a.sha256, a.size, a.media_type, a.body, a.location
     FROM created c JOIN surestep.artifacts a ON a.run_id = c.forked_from
     WHERE a.output_ref = ANY (%(output_refs)s::text[])
+), unsealed AS (
+    INSERT INTO surestep.secrets (run_id, placeholder, sealed, origin)
+    SELECT c.run_id, s.placeholder, s.sealed, s.origin
+    FROM created c JOIN surestep.secrets s ON s.run_id = c.forked_from
 ), written AS (
     INSERT INTO surestep.journal (run_id, fence, n, kind, attempt, body)
     SELECT c.run_id, 0, g.n, g.kind, 0, g.body::jsonb
@@ -1067,6 +1071,8 @@ WITH held AS (
     SET archived_at = clock_timestamp(), effects = %(effects)s::jsonb, status = r.status
     FROM surestep.runs r JOIN over USING (run_id) WHERE t.run_id = r.run_id
     RETURNING t.run_id
+), unsealed AS (
+    DELETE FROM surestep.secrets s USING stays WHERE s.run_id = stays.run_id
 )
 DELETE FROM surestep.runs r USING stays WHERE r.run_id = stays.run_id
 RETURNING r.run_id;
@@ -1134,6 +1140,8 @@ WITH given AS (
 ), fingerprints AS (
     -- A hash of arguments can be guessed.
     DELETE FROM surestep.failed_calls USING over
+), unsealed AS (
+    DELETE FROM surestep.secrets s USING over WHERE s.run_id = ANY (%(run_ids)s::text[])
 ), gone AS (
     DELETE FROM surestep.runs r USING held, over WHERE r.run_id = held.run_id
 )
@@ -1272,3 +1280,30 @@ UPDATE surestep.resumptions SET last_error = %(error)s WHERE run_id = %(run_id)s
 
 -- name: forget_resumption
 DELETE FROM surestep.resumptions WHERE run_id = %(run_id)s;
+
+-- ---------------------------------------------------------------- sealing
+
+-- name: keep_secrets
+INSERT INTO surestep.secrets (run_id, placeholder, sealed, origin)
+SELECT %(run_id)s, * FROM unnest(%(placeholders)s::text[], %(sealed)s::bytea[], %(origins)s::text[])
+ON CONFLICT DO NOTHING;
+
+-- name: secrets_of_run
+SELECT placeholder, sealed, origin FROM surestep.secrets
+WHERE run_id = %(run_id)s AND placeholder = ANY (%(placeholders)s::text[]);
+
+-- name: share_secrets
+INSERT INTO surestep.secrets (run_id, placeholder, sealed, origin)
+SELECT DISTINCT ON (s.placeholder) %(run_id)s, s.placeholder, s.sealed, s.origin FROM surestep.secrets s
+WHERE s.placeholder = ANY (%(placeholders)s::text[])
+ORDER BY s.placeholder, s.created_at DESC
+ON CONFLICT DO NOTHING;
+
+-- name: forget_secrets
+DELETE FROM surestep.secrets WHERE run_id = %s;
+
+-- name: forget_lost_secrets
+-- Of runs that are archived or erased, or never came to be because their process died before.
+DELETE FROM surestep.secrets s
+WHERE s.created_at < clock_timestamp() - interval '1 hour'
+    AND NOT EXISTS (SELECT FROM surestep.runs r WHERE r.run_id = s.run_id);

@@ -459,6 +459,14 @@ CREATE TABLE surestep.resumptions (
     last_error text
 );
 
+CREATE TABLE surestep.secrets (
+    run_id text NOT NULL,
+    placeholder text NOT NULL,
+    sealed bytea NOT NULL,
+    origin text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE surestep.shadow_counts (
     tool text NOT NULL,
     candidate text NOT NULL,
@@ -639,6 +647,9 @@ ALTER TABLE ONLY surestep.runs
 ALTER TABLE ONLY surestep.runs
     ADD CONSTRAINT runs_tenant_request_id_key UNIQUE (tenant, request_id);
 
+ALTER TABLE ONLY surestep.secrets
+    ADD CONSTRAINT secrets_pkey PRIMARY KEY (run_id, placeholder);
+
 ALTER TABLE ONLY surestep.shadow_counts
     ADD CONSTRAINT shadow_counts_pkey PRIMARY KEY (tool, candidate, edition);
 
@@ -713,6 +724,8 @@ CREATE INDEX runs_by_parent ON surestep.runs USING btree (forked_from) WHERE (fo
 CREATE INDEX runs_by_thread ON surestep.runs USING btree (thread_id, created_at);
 
 CREATE INDEX runs_open ON surestep.runs USING btree (created_at) WHERE (status = ANY (ARRAY['running'::text, 'paused'::text, 'limited'::text]));
+
+CREATE INDEX secrets_by_placeholder ON surestep.secrets USING btree (placeholder);
 
 CREATE INDEX shadow_differences_by_pair ON surestep.shadow_differences USING btree (tool, candidate, difference_id);
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from checkpoints.refusals import Word
 from nodes.answers import check_decision, default_decision
+from nodes.sealing import sealed_decision
 from plans.decisions import ApprovalRequest, Decision
 from plans.errors import UnknownApproval
 
@@ -35,7 +36,8 @@ async def take_decisions(
         raise await engine.approvals.refused(unknown, by, thread_id)
     for approval_id, decision in decisions.items():
         check_decision(asked[approval_id], decision, engine.registry, can_plan=engine.planner is not None)
-    words = [Word(each, decision, asked[each].args_sha256) for each, decision in decisions.items()]
+    sealed = {each: await sealed_decision(engine, asked[each], decision) for each, decision in decisions.items()}
+    words = [Word(each, decision, asked[each].args_sha256) for each, decision in sealed.items()]
     return await engine.approvals.decide_all(words, by, via=via, thread_id=thread_id)
 
 

@@ -23,7 +23,7 @@ from graph.wishes import GivenPlan, wished
 from nodes.beginning import new_head, stricter
 from nodes.engine import Engine
 from nodes.ids import new_id
-from nodes.requests import run_record
+from nodes.sealing import Sealing, created, sealed_text
 from plans.decisions import ApprovalRequest, Decision
 from plans.errors import UsageError
 from plans.limits import Limits
@@ -99,7 +99,8 @@ class Agent:
         RunBusy.
         """
         self.principal.check_may_start(self.engine.options.start_roles)
-        wish = await wished(self.engine, self.principal, goal, inputs, plan, template, role)
+        sealing = Sealing.of(self.engine)
+        wish = await wished(self.engine, self.principal, sealing, goal, inputs, plan, template, role=role)
         thread_is_new = thread_id is None
         thread_id = check_id(thread_id, "the thread id") if thread_id is not None else new_id()
         request_id = check_id(request_id, "the request id") if request_id is not None else f"run:{uuid4().hex}"
@@ -111,7 +112,7 @@ class Agent:
         asked |= {"approve": approve, "review": looked_at(stricter(self.engine.options.review, review), approve)}
         head = new_head(**wish, **asked)
         await check_plannable(self.engine, head)
-        record = await self.engine.runs.create(run_record(head, self.engine.options.plan_versions))
+        record = await created(self.engine, head, sealing)
         is_new = record.run_id == head.run_id
         return await self._driver.answer(record, on_event, is_new=is_new, on_new_thread=thread_is_new)
 
@@ -201,7 +202,8 @@ class Agent:
         role: str | None = None,
     ) -> PlanPreview:
         """The plan that `run` would follow; nothing runs and nothing is stored. Raises PlanRejected with all faults."""
-        wish = await wished(self.engine, self.principal, goal, inputs, plan, template, role)
+        sealing = Sealing.of(self.engine)
+        wish = await wished(self.engine, self.principal, sealing, goal, inputs, plan, template, role=role)
         head = new_head(**wish, thread_id="preview", request_id="preview")
         return await preview(self.engine, head)
 
@@ -290,4 +292,5 @@ class Agent:
                 f"`surestep resume {record.thread_id}`, or use another thread. A new instruction to it needs a model."
             )
         self.principal.acting_in(record.input.get("role"))  # its word is acted on in that role
-        return await self._driver.drive(record, {"goal": text}, on_event)
+        sealed = await sealed_text(self.engine, record.run_id, text)
+        return await self._driver.drive(record, {"goal": sealed}, on_event)

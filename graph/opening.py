@@ -48,6 +48,8 @@ def options_from(settings: Settings, *, served: bool = False) -> EngineOptions:
         principal=principal_served(settings) if served else principal_from(settings),
         start_roles=settings.start_roles,
         review=settings.review,
+        sealing_key=settings.sealing_key.get_secret_value() if settings.sealing_key else None,
+        secrets=settings.secrets,
     )
 
 

@@ -24,19 +24,22 @@ from tools.http.toolkit import MOST_BYTES
 from tools.http.urls import parse
 from tools.mcp.config import Server
 from tools.openapi.config import Service
+from tools.vault import NamedSecrets
 
 UNPREFIXED = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
 """Settings that have a name of their own in the environment: the one every OpenAI client reads."""
 CONNECTION_PREFIX = "SURESTEP_CONNECTION_"
 NO_VERIFIER = "off"
 """The name of a verifier that says: no model is asked whether a plan still holds."""
+OF_SECRETS = "SURESTEP_SECRET_"
 SECRET = frozenset(
     {"api_key", "auth_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp", "openapi",
-     "notify_url", "notify_secret", "server_token"}
+     "notify_url", "notify_secret", "server_token", "sealing_key", "secrets"}
 )  # fmt: skip
 """Settings whose value is never repeated in a message."""
-TABLES = ("mcp", "openapi")
-"""Settings that are tables of toolkits: only in the file, and with `${NAME}` for variables of the environment."""
+TABLES = ("mcp", "openapi", "secrets")
+"""Settings that are tables of toolkits, or of secrets: with `${NAME}` for variables of the environment. Toolkits stand
+only in the file."""
 ToolkitName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")]
 
 
@@ -81,6 +84,8 @@ class Settings(BaseModel):
     ES256, RS256); they have to be made for `auth_audience`, and by `auth_issuer` where one is named.
     `auth_visible_to` says whether a thread is there for its whole tenant or for its owner alone.
     `policy` is the file with the rules that say who may do what, and who is asked (`docs/policy.md`).
+    `secrets` are what `${secrets.NAME}` stands for (`SURESTEP_SECRET_NAME`), `sealing_key` what secrets of runs are
+    encrypted with, `privacy` what finds personal data (`docs/privacy.md`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -134,6 +139,9 @@ class Settings(BaseModel):
     auth_audience: str | None = None
     auth_issuer: str | None = None
     auth_visible_to: Literal["tenant", "owner"] = "tenant"
+    sealing_key: SecretStr | None = None
+    secrets: NamedSecrets = Field(default_factory=dict, repr=False)
+    privacy: Literal["builtin", "presidio", "off"] = "builtin"
 
     @field_validator("toolkits", "http_hosts", "http_private_hosts", "roles", "start_roles", mode="before")
     @classmethod
@@ -198,8 +206,9 @@ class Settings(BaseModel):
         for name, variable in UNPREFIXED.items():
             if environment.get(variable):
                 said[name] = environment[variable]
-        if found := _connections(environment):
-            said["connections"] = {**_table(said.get("connections", {}), file), **found}
+        for table, prefix in (("connections", CONNECTION_PREFIX), ("secrets", OF_SECRETS)):
+            if found := _prefixed(environment, prefix):
+                said[table] = {**_table(table, said.get(table, {}), file), **found}
         said |= {name: value for name, value in overrides.items() if value is not None}
         try:
             return cls.model_validate(said)
@@ -225,7 +234,7 @@ def unknown_variables(environment: Mapping[str, str] = os.environ) -> dict[str, 
     strange = [
         name
         for name in environment
-        if name.startswith("SURESTEP_") and not name.startswith(CONNECTION_PREFIX) and name not in known
+        if name.startswith("SURESTEP_") and not name.startswith((CONNECTION_PREFIX, OF_SECRETS)) and name not in known
     ]
     bare = {name.removeprefix("SURESTEP_"): name for name in known}
     return {name: bare.get(nearest(name.removeprefix("SURESTEP_"), bare) or "") for name in sorted(strange)}
@@ -243,19 +252,19 @@ def _meant(name: str) -> str:
     return f", did you mean {close}?" if close else f" (there are {', '.join(Settings.model_fields)})"
 
 
-def _connections(environment: Mapping[str, str]) -> dict[str, str]:
+def _prefixed(environment: Mapping[str, str], prefix: str) -> dict[str, str]:
     return {
-        key.removeprefix(CONNECTION_PREFIX).lower(): value
+        key.removeprefix(prefix).lower(): value
         for key, value in environment.items()
-        if key.startswith(CONNECTION_PREFIX) and key != CONNECTION_PREFIX and value
+        if key.startswith(prefix) and key != prefix and value
     }
 
 
-def _table(value: Any, file: Path | None) -> dict[str, Any]:
+def _table(name: str, value: Any, file: Path | None) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
     raise ConfigurationError(
-        f'connections in {file or SETTINGS_FILE} is {kind_of(value)}, and must be a table: [connections] shop = "URL"'
+        f'{name} in {file or SETTINGS_FILE} is {kind_of(value)}, and must be a table: [{name}] shop = "…"'
     )
 
 

@@ -13,6 +13,7 @@ from plans.plan import Plan, PlanDraft
 
 if TYPE_CHECKING:
     from nodes.engine import Engine
+    from nodes.sealing import Sealing
     from plans.principals import Principal
 
 GivenPlan = Plan | PlanDraft | Mapping[str, Any]
@@ -21,21 +22,23 @@ GivenPlan = Plan | PlanDraft | Mapping[str, Any]
 async def wished(
     engine: Engine,
     who: Principal,
+    sealing: Sealing,
     goal: str | None,
     inputs: Mapping[str, Any] | None,
     plan: GivenPlan | None,
     template: str | None,
+    *,
     role: str | None,
 ) -> dict[str, Any]:
-    """What is asked for, and by whom, as fields of a run's head. Raises UsageError."""
+    """What is asked for, and by whom, as fields of a run's head, without secrets. Raises UsageError."""
     draft = given_draft(plan) if plan is not None else None
     goal = check_goal(goal if goal is not None else (draft.goal if draft else _named_template(template)))
     values, files = await declared_inputs(inputs or {}, None)
     return {
-        "goal": goal,
-        "inputs": values,
+        "goal": sealing.text(goal),
+        "inputs": sealing.inputs(values),
         "files": files,
-        "given_plan": draft,
+        "given_plan": sealing.draft(draft) if draft is not None else None,
         "template": template,
         "role": who.acting_in(role),
         "tenant": who.tenant,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from nodes.fitting import unfit
 from nodes.fold import RunFold
 from nodes.missing import without
 from nodes.reasons import ruled_on, unanswered, why_ask
@@ -228,11 +229,8 @@ def _arguments(step: Step, run: StepRun, facts: Facts) -> dict[str, JSON]:
             args = resolve(without(step.args, facts.missing), facts.named.__getitem__)
         except UnresolvedReference as error:
             raise _Refused("UNRESOLVED_REFERENCE", str(error)) from None
-    if facts.tool is not None and (problems := facts.tool.check_args(args)):
-        said = "; ".join(f"{path}: {message}" if path else message for path, message in problems)
-        raise _Refused("INVALID_ARGS", f"{facts.tool.name} does not take these arguments: {said}")
-    if facts.tool is not None and (broken := facts.tool.breaches(args)):
-        raise _Refused("RULE_VIOLATED", broken[0].sentence)
+    if facts.tool is not None and (wrong := unfit(facts.tool, args)) is not None:
+        raise _Refused(*wrong)
     return args
 
 

@@ -12,6 +12,7 @@ from nodes.answers import check_decision, take_decisions
 from nodes.beginning import thread_of
 from nodes.events import Event
 from nodes.hitl import Said, inbox_request, read_answer, sent_at
+from nodes.sealing import sealed_decision
 from nodes.state import AgentState
 from plans.decisions import ApprovalRequest, Decision, Reject
 from plans.errors import ApprovalConflict, ForeignDecision
@@ -69,5 +70,5 @@ async def _decide(session: Session, request: ApprovalRequest, decision: Decision
             "A run of its own is made by `surestep fork`"
         )
     check_decision(request, decision, engine.registry, can_plan=engine.planner is not None)
-    by = principal_of(engine, session.config)
-    await engine.approvals.decide(request.approval_id, decision, by, via="graph", args_sha256=seen)
+    by, sealed = principal_of(engine, session.config), await sealed_decision(engine, request, decision)
+    await engine.approvals.decide(request.approval_id, sealed, by, via="graph", args_sha256=seen)

@@ -138,7 +138,7 @@ def _why_absent(session: Session, unit: str, step: Step) -> str | None:
 async def named_values(session: Session, step: Step, unit: str) -> tuple[dict[str, JSON], tuple[str, ...]]:
     """What a step may read: its dependencies' results, `inputs` and, for a child, `item`; and which gave nothing. Of a
     `for_each` step of which some elements failed there are the others."""
-    named: dict[str, JSON] = {"inputs": session.head.input_values()}
+    named: dict[str, JSON] = {"inputs": session.head.input_values(), "secrets": session.engine.secret_names}
     missing: list[str] = []
     for name in step.depends_on:
         try:

@@ -18,6 +18,7 @@ from nodes.ids import new_id
 from nodes.inbox import goal_text
 from nodes.inputs import declared_inputs
 from nodes.requests import run_record
+from nodes.sealing import Sealing
 from nodes.session import Session
 from nodes.state import AgentState, Context, Review, RunHead
 from plans.errors import InvalidInput, RunBusy
@@ -52,9 +53,11 @@ async def begun(
             raise Archived(known.archived)
         return await _once_free(engine, known.run_id, thread_id)
     who.check_may_start(engine.options.start_roles)
-    head = await _head(engine, state, thread_id, request_id, context, who)
+    sealing = Sealing.of(engine)
+    head = await _head(engine, state, thread_id, request_id, context, who, sealing)
     if not state.get("request_id") and (lost := await _sent_before(engine, head)) is not None:
         return await _once_free(engine, lost, thread_id)
+    await sealing.keep(head.run_id)
     return await engine.begin(head)
 
 
@@ -83,6 +86,7 @@ async def _head(
     request_id: str,
     context: Context | None,
     who: Principal,
+    sealing: Sealing,
 ) -> RunHead:
     inputs, files = await declared_inputs(state.get("inputs") or {}, engine.options.input_root)
     goal, given = goal_text(state), state.get("plan")
@@ -92,10 +96,10 @@ async def _head(
     return new_head(
         thread_id=thread_id,
         request_id=request_id,
-        goal=check_goal(goal or (draft.goal if draft else "")),
-        inputs=inputs,
+        goal=sealing.text(check_goal(goal or (draft.goal if draft else ""))),
+        inputs=sealing.inputs(inputs),
         files=files,
-        given_plan=draft,
+        given_plan=sealing.draft(draft) if draft is not None else None,
         limits=(context and context.limits) or Limits(),
         approve=(context and context.approve) or "ask",
         review=stricter(engine.options.review, (context and context.review) or "none"),

@@ -16,6 +16,7 @@ from nodes.handing import context, seconds_for
 from nodes.inheritance import is_inherited
 from nodes.missing import note
 from nodes.recording import announce, criterion_failure, outcome_body, record_failure, record_success
+from nodes.sealing import share_secrets
 from nodes.tools_now import current_tool
 from plans.errors import StaleOwner
 from plans.failure import Failure, ToolFailure
@@ -185,6 +186,8 @@ async def succeeded(session: Session, attempt: Attempt, outcome: Success, starte
         told["kept_s"] = round(outcome.kept_s, 3)
     if outcome.answered_by is not None:
         told["answered_by"] = outcome.answered_by
+    if not outcome.called:
+        await share_secrets(session, outcome.value)
     happened = attempt.tool.effect != "read"
     unit, step, value = attempt.unit, attempt.step, outcome.value
     await record_success(session, unit, step, value, started=started, degraded=degraded, happened=happened, told=told)

@@ -116,7 +116,7 @@ async def _read(
     session: Session, step: Step, room: asyncio.Semaphore, before: list[asyncio.Task[Early | None]]
 ) -> Early | None:
     """The result of a step that only reads; None where it may not start, or gave none that could be used."""
-    named: dict[str, JSON] = {"inputs": session.head.input_values()}
+    named: dict[str, JSON] = {"inputs": session.head.input_values(), "secrets": session.engine.secret_names}
     if before:
         await asyncio.wait(before)
     for name, task in zip(step.depends_on, before, strict=True):

@@ -37,6 +37,7 @@ from plans.principals import Principal
 from plans.versions import PLAN_VERSIONS, PlanVersions
 from tools.ports import Clock, Ports
 from tools.registry import Registry
+from tools.vault import NamedSecret
 
 PROGRAM = Principal(name="library")
 """For whom an engine works that was not told."""
@@ -69,6 +70,8 @@ class EngineOptions:
     principal: Principal | None = PROGRAM
     start_roles: tuple[str, ...] = ()
     policy: PolicySource = NO_POLICY
+    sealing_key: str | None = field(default=None, repr=False)
+    secrets: Mapping[str, NamedSecret] = field(default_factory=dict, repr=False)
 
 
 @dataclass
@@ -110,6 +113,11 @@ class Engine:
     def clock(self) -> Clock:
         """Time and chance of this engine."""
         return self.ports.clock
+
+    @property
+    def secret_names(self) -> dict[str, str]:
+        """What `${secrets.…}` sees: names and placeholders, never a secret itself."""
+        return self.ports.vault.names() if self.ports.vault is not None else {}
 
     @property
     def models(self) -> list[Model]:

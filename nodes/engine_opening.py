@@ -17,6 +17,7 @@ from checkpoints.fences import fences_of
 from checkpoints.journal import Journal
 from checkpoints.leases import Leases
 from checkpoints.runs import Runs
+from checkpoints.sealing import SealedSecrets, SealingKey
 from checkpoints.shadow_counts import PostgresShadows
 from checkpoints.tool_settings import PostgresSettings
 from checkpoints.tool_slots import PostgresSlots
@@ -31,6 +32,7 @@ from tools.outside import held
 from tools.ports import Clock, Ports
 from tools.registry import Registry
 from tools.shadows import Shadows
+from tools.vault import Vault
 
 
 @asynccontextmanager
@@ -54,7 +56,7 @@ async def open_engine(
         artifacts = ArtifactStore(database, options.artifacts_url or str(options.folder / "artifacts"))
         worker = stack.enter_context(present(await asyncio.to_thread(name_of_worker)))
         slots = await stack.enter_async_context(PostgresSlots(database, worker, monotonic=clock.monotonic))
-        ports = _ports(database, clock, slots, registry)
+        ports = _ports(database, clock, slots, registry, await _vault(database, options))
         engine = Engine(
             options=options,
             database=database,
@@ -85,7 +87,12 @@ async def open_engine(
                 await model.aclose()
 
 
-def _ports(database: Database, clock: Clock, slots: PostgresSlots, registry: Registry) -> Ports:
+async def _vault(database: Database, options: EngineOptions) -> Vault:
+    key = await asyncio.to_thread(SealingKey.of, options.folder, options.sealing_key)
+    return Vault(key.hashing, SealedSecrets(database, key), options.secrets)
+
+
+def _ports(database: Database, clock: Clock, slots: PostgresSlots, registry: Registry, vault: Vault) -> Ports:
     """What tools share with the calls of all workers."""
     shared = PostgresBreakers(database, monotonic=clock.monotonic)
     return Ports(
@@ -95,6 +102,7 @@ def _ports(database: Database, clock: Clock, slots: PostgresSlots, registry: Reg
         clock=clock,
         failures=PostgresFailures(database, monotonic=clock.monotonic),
         slots=slots,
+        vault=vault,
         shadows=Shadows(registry, registry.shadows, PostgresShadows(database), clock) if registry.shadows else None,
     )
 

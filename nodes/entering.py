@@ -18,6 +18,7 @@ from nodes.beginning import begun
 from nodes.engine import Engine
 from nodes.inbox import entry, taken
 from nodes.resuming import note_resumption
+from nodes.sealing import hidden_messages
 from nodes.session import Session
 from nodes.state import AgentState, Context, Planning, RunHead
 from nodes.versions import readable_state
@@ -48,8 +49,10 @@ def in_session(node: Node, engines: EngineSource) -> Entered:
             session = await _session(engine, state, get_config(), runtime)
         except Archived as found:
             update = await stored_answer(node.__name__, state, found.stone, engine.archives)
-            return {**_fresh(state, update["run"]), **update} if "run" in update else update
-        fresh: dict[str, Any] = _fresh(state, session.head) if entry(state) == "new_goal" else {}
+            hidden = hidden_messages(engine, state)
+            return {**_fresh(state, update["run"], hidden), **update} if "run" in update else update
+        is_new = entry(state) == "new_goal"
+        fresh: dict[str, Any] = _fresh(state, session.head, hidden_messages(engine, state)) if is_new else {}
         seen = cast("AgentState", {**state, **fresh})
         return await _driven(engine, session, lambda: node(seen, session), seen, fresh, last=node.__name__ == "finish")
 
@@ -121,10 +124,12 @@ async def _reopen(session: Session, limits: Limits | None) -> None:
         await session.record("reopened", body={"limits": limits.model_dump() if limits else None})
 
 
-def _fresh(state: AgentState, head: RunHead) -> dict[str, Any]:
-    """The channels of a new run: nothing of the thread's earlier run is left in them."""
+def _fresh(state: AgentState, head: RunHead, hidden: Mapping[str, Any]) -> dict[str, Any]:
+    """The channels of a new run: nothing of the thread's earlier run is left in them. `hidden` are its messages that
+    held a secret."""
     return {
         **taken(state),
+        **hidden,
         "run": head,
         "edge": "new_goal",
         "status": "running",

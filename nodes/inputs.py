@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import SecretStr
+
 from nodes.state import InputFile
 from plans.errors import InvalidInput
 from plans.values import unclean
@@ -17,7 +19,8 @@ NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXY
 
 
 async def declared_inputs(given: Mapping[str, Any], root: Path | None) -> tuple[dict[str, Any], dict[str, InputFile]]:
-    """Values and files. A `Path`, or `{"file": "…"}` from a client, is a file; a client's must lie under `root`.
+    """Values and files. A `Path`, or `{"file": "…"}` from a client, is a file; a client's must lie under `root`. A
+    `SecretStr`, or `{"secret": "…"}` from a client, is a secret, and comes out as a SecretStr.
 
     Raises InvalidInput that names the input, what was found, and what is expected.
     """
@@ -27,6 +30,8 @@ async def declared_inputs(given: Mapping[str, Any], root: Path | None) -> tuple[
         _check_name(name)
         if isinstance(value, Path):
             files[name] = await asyncio.to_thread(input_file, name, value)
+        elif isinstance(value, SecretStr) or is_told_secret(value):
+            values[name] = secret_input(name, value)
         elif isinstance(value, Mapping) and set(value) == {"file"}:
             files[name] = await asyncio.to_thread(_client_file, name, str(value["file"]), root)
         else:
@@ -34,6 +39,19 @@ async def declared_inputs(given: Mapping[str, Any], root: Path | None) -> tuple[
                 raise InvalidInput(f"the input {name!r} cannot be stored: {problem[1]}")
             values[name] = value
     return values, files
+
+
+def is_told_secret(value: Any) -> bool:
+    """Whether a client says of an input that it is a secret: `{"secret": "…"}`."""
+    return isinstance(value, Mapping) and set(value) == {"secret"}
+
+
+def secret_input(name: str, value: Any) -> SecretStr:
+    """A secret input. Raises InvalidInput where it is no text, or none that can be stored."""
+    secret = value.get_secret_value() if isinstance(value, SecretStr) else value["secret"]
+    if not isinstance(secret, str) or not secret or next(unclean(secret), None):
+        raise InvalidInput(f"the input {name!r} is given as a secret and is no text that can be stored")
+    return SecretStr(secret)
 
 
 def input_file(name: str, path: Path) -> InputFile:

@@ -11,6 +11,7 @@ from nodes.ladder import planning_for
 from nodes.means import standing_of
 from nodes.questions import open_ticket
 from nodes.recording import record_verdict
+from nodes.sealing import hidden_messages, sealed_text
 from nodes.state import AgentState, Planning, Verdict
 from nodes.stopping import within_limits
 from nodes.verdicts import decide, most_severe
@@ -57,6 +58,7 @@ async def _instruction(state: AgentState, session: Session) -> dict[str, Any]:
             Event(kind="notice", message="a new instruction needs a model; set SURESTEP_MODEL. The run goes on.")
         )
         return taken(state)
+    text = await sealed_text(session.engine, session.head_run_id, text)
     named = instruction_id(state, text)
     if named in session.fold.instructions:  # the process died after it was recorded
         return taken(state)
@@ -65,7 +67,7 @@ async def _instruction(state: AgentState, session: Session) -> dict[str, Any]:
         verdict="global_replan", step_id="", attempt=-number, code="NEW_INSTRUCTION", reason=text, counted=False
     )
     await record_verdict(session, verdict, instruction=named)
-    return taken(state)
+    return {**taken(state), **hidden_messages(session.engine, state)}
 
 
 async def _decide(session: Session, unit: str) -> Verdict | None:

@@ -239,7 +239,8 @@ def call_faults(
 
 async def _calls(session: Session, step: StepDraft) -> list[dict[str, JSON]]:
     """The arguments of a step's calls, where all that they are made of is known; for each element of a list."""
-    fold, named = session.fold, {"inputs": session.head.input_values()}
+    fold = session.fold
+    named = {"inputs": session.head.input_values(), "secrets": session.engine.secret_names}
     for reference in references_in([step.args, step.for_each]):
         run = fold.steps.get(reference.name)
         if run is not None and run.output is not None and fold.status(reference.name) == "done":

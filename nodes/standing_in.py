@@ -8,6 +8,7 @@ from nodes.admit import Run
 from nodes.missing import note
 from nodes.origins import age
 from nodes.recording import record_failure, record_success
+from nodes.sealing import share_secrets
 from nodes.step_run import StandIn
 from nodes.tools_now import current_tool
 from plans.failure import Failure
@@ -38,6 +39,7 @@ async def _kept(session: Session, unit: str, step: Step, admitted: Run, by: Stan
         await _nothing(session, unit, step, f"no result of {tool.name} from the last {age(by.at_most_s)} is kept")
         return
     value, kept_s = kept
+    await share_secrets(session, value)
     told = f"answered by a result of {tool.name} from {age(kept_s)} ago, {by.because}"
     degraded = " and ".join(part for part in (told, note(admitted.missing)) if part)
     await record_success(

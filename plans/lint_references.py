@@ -9,6 +9,7 @@ from plans.expressions import InvalidExpression, compiled, names_read
 from plans.faults import Fault
 from plans.lint_results import looped, missing_fault, schema_of, shape_of
 from plans.lint_scope import READING, Placed, Scope, Text, fault, texts_in
+from plans.plan import RESERVED_NAMES
 from plans.references import Located, Reference, located, parse
 from plans.result_schemas import Missing
 from plans.values import Path, printable
@@ -58,12 +59,10 @@ def _problem(scope: Scope, at: Placed | None, reference: Reference, *, loops: bo
         inner = reference.path.removeprefix("(").removesuffix(")")
         called = f"write ${{{inner} | {reference.name}(@)}}" if reference.path == f"({inner})" and inner else None
         return f"what follows the name is not a path: {error}", called
-    if name == "inputs":
-        return _input_problem(scope, first)
+    if name != "item" and name not in scope.steps:
+        return _nameless_problem(scope, name, first)
     if name == "item" and not loops:
         return "item exists only in the arguments of a step with for_each", "add for_each, or name a step"
-    if name != "item" and name not in scope.steps:
-        return None if scope.nameless else (f"there is no step {printable(name)!r}", scope.step_meant(name))
     try:
         if (schema := schema_of(scope, name, at)) is not None:
             schema.at(tree)
@@ -71,6 +70,15 @@ def _problem(scope: Scope, at: Placed | None, reference: Reference, *, loops: bo
     except Missing as missing:
         return missing_fault(missing, f"the result of {name}" if name != "item" else "an element")
     return None
+
+
+def _nameless_problem(scope: Scope, name: str, first: frozenset[str]) -> tuple[str, str | None] | None:
+    """The same of a reference that names no step. Which secrets there are only a run can tell."""
+    if name == "inputs":
+        return _input_problem(scope, first)
+    if name == "secrets" or scope.nameless:
+        return None
+    return f"there is no step {printable(name)!r}", scope.step_meant(name)
 
 
 def _input_problem(scope: Scope, first: frozenset[str]) -> tuple[str, str | None] | None:
@@ -100,7 +108,7 @@ def _almost(scope: Scope, at: Placed | None, path: Path, text: str) -> Iterator[
 
 def _is_name(scope: Scope, text: str) -> bool:
     """Whether a reference could begin with this."""
-    return text in scope.steps or text in ("inputs", "item")
+    return text in scope.steps or text in RESERVED_NAMES
 
 
 def _list_faults(scope: Scope, at: Placed, text: str) -> Iterator[Fault]:

@@ -17,7 +17,8 @@ from plans.values import JSON
 
 SCHEMA_VERSION = 1
 STEP_ID = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
-RESERVED_NAMES = frozenset({"inputs", "item"})
+RESERVED_NAMES = frozenset({"inputs", "item", "secrets"})
+"""Names that references may begin with and that are no steps."""
 
 Action = Literal["tool", "llm", "plan"]
 Risk = Literal["low", "medium", "high"]

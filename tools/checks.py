@@ -55,8 +55,8 @@ def _of_names(tool: Tool) -> Iterator[str]:
     if tool.arguments.open:
         return
     known = tool.arguments.names
-    for setting, names in (("sensitive_args", tool.spec.sensitive_args), ("identity_args", tool.spec.identity_args)):
-        for name in names or ():
+    for setting in ("sensitive_args", "secret_args", "identity_args"):
+        for name in getattr(tool.spec, setting) or ():
             if name not in known:
                 yield f"names {name!r} in {setting}; its arguments are {', '.join(sorted(known)) or 'none'}"
 

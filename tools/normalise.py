@@ -6,14 +6,15 @@ Here stands the only `except Exception` of the tree. Cancellation, Ctrl-C and La
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from plans.failure import ToolFailure
+from plans.values import JSON
 from tools.classify import Meaning, meaning_of
-from tools.outcome import Call, CallFailure, Outcome, Success, failure
+from tools.outcome import Call, CallFailure, Outcome, Success, failure, refused
 from tools.output import BadOutput
 from tools.redaction import redacted
 from tools.spec import Effect
@@ -46,10 +47,29 @@ def catching() -> Iterator[Caught]:
 
 
 async def call_tool(call: Call) -> Outcome:
-    """Make the call and give its outcome; nothing that a tool raises gets past here as an exception."""
+    """Make the call and give its outcome; nothing that a tool raises gets past here as an exception. The secrets that
+    its arguments stand for are in them here and nowhere else."""
+    vault, tool, run_id = call.ports.vault, call.tool, call.ctx.run_id
+    if vault is None:
+        return await _made(call, call.args)
+    try:
+        opened = await vault.open(run_id, tool, call.args)
+    except ToolFailure as refusal:
+        return refused(call, refusal.code, refusal.message)
+    if opened.secrets and (broken := tool.breaches(opened.args)):
+        return refused(call, "RULE_VIOLATED", broken[0].sentence)
+    outcome = await _made(call, opened.args)
+    if isinstance(outcome, Success):
+        return replace(outcome, value=await vault.clean(run_id, outcome.value, tool, opened))
+    message = vault.clean_text(outcome.failure.message, opened)
+    failed = outcome.failure.model_copy(update={"message": message})
+    return replace(outcome, failure=failed, raw=vault.clean_text(outcome.raw, opened))
+
+
+async def _made(call: Call, args: Mapping[str, JSON]) -> Outcome:
     value = None
     with catching() as caught:
-        value = await call.tool.invoke(call.args, call.ctx)
+        value = await call.tool.invoke(args, call.ctx)
     return Success(value) if caught.error is None else _failed(call, caught.error)
 
 

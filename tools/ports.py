@@ -18,6 +18,7 @@ from plans.values import JSON
 
 if TYPE_CHECKING:
     from tools.shadows import Shadows
+    from tools.vault import Vault
 
 
 class BreakerStore(Protocol):
@@ -109,7 +110,7 @@ class Clock:
 class Ports:
     """Everything around a call that is not the call. `tenant` keeps one tenant's cached results from another's. Without
     `failures` no call counts as repeated; without `slots` this process is all workers there are; without `shadows` no
-    candidate is called."""
+    candidate is called; without `vault` nothing is kept secret."""
 
     breakers: BreakerStore
     settings: SettingsStore
@@ -119,3 +120,4 @@ class Ports:
     failures: FailureStore | None = None
     slots: SlotStore | None = None
     shadows: Shadows | None = None
+    vault: Vault | None = None

@@ -129,10 +129,11 @@ class ToolSpec(Declared):
     finance, 60 for files. `roles` empty means everyone. `identity_args` are the arguments that make two effects the
     same one (None: all). `never_empty` makes an empty result a failure: True the whole, JMESPath that part of it;
     `error_when` (one condition, one ErrorFlag or several) one that says of itself that the tool failed. A `critical`
-    tool gets one attempt per step. `to_configure` says, as a whole sentence, what a person has to set before the tool
-    can be called; None: nothing. `limit_scope` says over whose calls `concurrency` and `rate_limit` count: those of
-    this process, or of all workers on its database. `repeats` None calls again what failed again and again: for reads
-    that poll and fail until it is time.
+    tool gets one attempt per step. `secret_args` are arguments whose value stands nowhere but in the call, beside those
+    whose names or types say so (`tools/secret_arguments.py`). `to_configure` says, as a whole sentence, what a person
+    has to set before the tool can be called; None: nothing. `limit_scope` says over whose calls `concurrency` and
+    `rate_limit` count: those of this process, or of all workers on its database. `repeats` None calls again what failed
+    again and again: for reads that poll and fail until it is time.
 
     A tool that is the `shadow_of` another is a candidate for its place: it is called beside the other, for the share
     `shadow_share` of its calls, and compared by `shadow_compare` (JMESPath over both results; None: the whole).
@@ -154,6 +155,7 @@ class ToolSpec(Declared):
     roles: tuple[str, ...] = ()
     output_trust: Literal["trusted", "untrusted"] = "untrusted"
     sensitive_args: tuple[str, ...] = ()
+    secret_args: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     isolation: Isolation = "async"
     version: str = Field("1", min_length=1)

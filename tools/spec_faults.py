@@ -39,7 +39,7 @@ def sentence(problem: Problem) -> str:
 
 def contradictions(spec: ToolSpec) -> Iterator[str]:
     """What is sound by itself and makes no sense together."""
-    for setting in ("roles", "sensitive_args", "identity_args"):
+    for setting in ("roles", "sensitive_args", "secret_args", "identity_args"):
         names = getattr(spec, setting) or ()
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield f"has {name!r} twice in {setting}"

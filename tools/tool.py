@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from plans.failure import Failure, ToolFailure
@@ -15,6 +16,7 @@ from tools.context import ToolContext
 from tools.error_flags import refuse_empty, refuse_flagged
 from tools.output import Result
 from tools.schema import Arguments
+from tools.secret_arguments import secret_arguments
 from tools.spec import Effect, Risk, ToolSpec
 
 if TYPE_CHECKING:
@@ -86,6 +88,11 @@ class Tool:
     def input_schema(self) -> dict[str, Any]:
         """JSON schema of the arguments."""
         return self.arguments.schema
+
+    @cached_property
+    def secret_args(self) -> frozenset[str]:
+        """The arguments whose values stand nowhere but in the call."""
+        return secret_arguments(self.spec.secret_args, self.input_schema)
 
     @property
     def output_schema(self) -> dict[str, Any] | None:

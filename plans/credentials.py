@@ -1,0 +1,130 @@
+"""Credentials by how they look: passwords beside their names and in URLs, keys by their formats, private keys.
+
+A safety net by pattern, not a promise: a secret that looks like an ordinary word passes. What is found is put through
+a function of the caller's, which blanks it or puts a placeholder there. Takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+BLANK = "***"
+
+Put = Callable[[str, str], str]
+"""What stands in the place of a credential: from its kind ("password", "token", "key") and itself."""
+
+# Names that are followed by a secret. "tokens" and the like count something, and stay.
+_NAMED = (
+    r"pass(?:word|wd|phrase)|pwd|secret(?!ar)|token(?!s\b|iz)|api[_-]?key|access[_-]?key|private[_-]?key|authorization"
+    r"|credentials?|session[_-]?id|cookie"
+)
+# Words with which a sentence goes on after "password:"; anything else there is taken for the secret itself.
+_PROSE = (
+    r"(?:is|are|was|has|have|should|must|may|can|cannot|not|no|none|null|true|false|missing|required|invalid|expected|"
+    r"expired|wrong|unknown|needs?|the|an?|it|this|field|value|input|string|does|did|got|too|or|and)\b"
+)
+_BESIDE = rf"(?i)(?P<name>(?:{_NAMED})[\w.-]{{0,40}}[\"']?\s{{0,3}}[:=]\s{{0,3}})"
+_IN_QUERY = r"(?:key|sig|signature|credential|auth|code)"
+_END = r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+# What was put in the place of one: of a credential that was blanked, or of one that is kept elsewhere.
+_PUT = r"\*\*\*|[\"']?\[sealed:"
+
+# What is captured as `s` is the credential; what stands around it stays.
+_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        # private keys, also those whose beginning or end was cut away
+        ("private_key", rf"(?P<s>-----BEGIN [A-Z ]{{0,40}}PRIVATE KEY(?s:.*?)(?:{_END}|\Z))"),
+        ("private_key", rf"(?P<s>\A(?s:.*){_END})"),
+        # user and password, or a token, in a URL
+        ("login", r"(?<=://)(?P<s>(?!\*\*\*@|\[sealed:)[^\s/?#@\"']{1,400}(?:@[^\s/?#@\"']{1,400})*)@"),
+        # formats that say whose they are: OpenAI and others, Stripe, GitHub, GitLab, Slack, AWS, Google, npm, Hugging
+        # Face, SendGrid, JSON web tokens
+        ("key", r"\b(?P<s>(?:sk|rk)[-_](?=[A-Za-z_-]{0,80}\d)[A-Za-z0-9_-]{12,})"),
+        ("token", r"\b(?P<s>(?:gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|npm_|hf_)[A-Za-z0-9_-]{10,})"),
+        ("key", r"\b(?P<s>(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,})\b"),
+        ("key", r"\b(?P<s>AIza[A-Za-z0-9_-]{30,})"),
+        ("key", r"\b(?P<s>SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"),
+        ("token", r"\b(?P<s>eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?)"),
+        # Authorization: Bearer ..., Basic ...; "bearer authentication" is prose
+        ("token", r"(?i)\b(?:bearer|basic)[ \t]+(?=[^\s\"']*[\d+/=_.-]|[^\s\"']{20})(?P<s>[A-Za-z0-9+/=._~-]{6,})"),
+        # name=value, "name": "value", name: value, --name value
+        ("password", rf"{_BESIDE}(?!{_PUT})(?P<s>\"[^\"\n]{{1,4000}}\"|'[^'\n]{{1,4000}}')"),
+        ("password", rf"{_BESIDE}(?!{_PROSE}|{_PUT}|bearer\b|basic\b)(?P<s>[^\s\"'&,;<>(){{}}\[\]]{{1,4000}})"),
+        ("password", rf"(?i)--?(?:password|passwd|token|secret|api-key)[ \t]+(?!-|{_PUT})(?P<s>[^\s\"']{{1,4000}})"),
+        ("key", rf"(?i)[?&][\w.-]{{0,40}}{_IN_QUERY}=(?!{_PUT})(?P<s>[^\s&\"'#]{{1,4000}})"),
+    )
+)  # fmt: skip
+
+# Fields of an object whose text is a credential whatever it looks like; `token_type` and `password_hint` are none.
+_FIELD = re.compile(
+    r"(?:\A|[_.-]|(?<=[a-z])(?=[A-Z]))(?:pass(?:word|wd|phrase)|pwd|secret|token|api[_-]?key|access[_-]?key|"
+    r"private[_-]?key|authorization|credentials?|session[_-]?id|cookie)\Z",
+    re.IGNORECASE,
+)
+_WORD = re.compile(rf"(?i)(?:{_PROSE}|[a-z]{{1,5}}\Z)")
+_SIGNS = re.compile(
+    r"[:=@?]|-----|(?:sk|rk|gh[opsur]|hf|npm|pat)[-_]|xox|AKIA|ASIA|AROA|AIDA|AIza|SG\.|eyJ"
+    r"|(?i:bearer|basic|-(?:pass|token|secret|api-key))"
+)
+"""One of these stands in each text in which a pattern finds anything: asked first, because most texts have none."""
+LEAST_FIELD = 4
+"""Shorter texts in such a field are no credentials."""
+
+
+def blanked(_kind: str, _credential: str) -> str:
+    """Puts a blank in its place."""
+    return BLANK
+
+
+def replaced(text: str, put: Put = blanked) -> str:
+    """The text with each credential in it replaced. A text in which all were replaced stays as it is."""
+    if not _SIGNS.search(text):
+        return text
+    for kind, pattern in _PATTERNS:
+        text = pattern.sub(lambda found, kind=kind: _around(found, kind, put), text)  # type: ignore[misc]
+    return text
+
+
+def _around(found: re.Match[str], kind: str, put: Put) -> str:
+    start, (begin, end) = found.start(), found.span("s")
+    return found[0][: begin - start] + put(kind, found["s"]) + found[0][end - start :]
+
+
+def replaced_in(value: Any, put: Put = blanked) -> Any:
+    """A value of JSON with the credentials in all its texts and keys replaced, and the texts of fields that are called
+    like a credential. The value itself where there is none."""
+    if isinstance(value, str):
+        return replaced(value, put)
+    if isinstance(value, Mapping):
+        fields = {replaced(name, put): _field(name, item, put) for name, item in value.items()}
+        same = len(fields) == len(value) and all(name in value and fields[name] is value[name] for name in fields)
+        return value if same else fields
+    if isinstance(value, list | tuple):
+        items = [replaced_in(item, put) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    return value
+
+
+def is_credential_field(name: str) -> bool:
+    """Whether a field of this name holds a credential."""
+    return bool(_FIELD.search(name))
+
+
+def _field(name: str, value: Any, put: Put) -> Any:
+    if isinstance(value, str) and is_credential_field(name) and _is_one(value):
+        return put(_kind_of(name), value)
+    return replaced_in(value, put)
+
+
+def _is_one(text: str) -> bool:
+    """Whether the text of such a field is a credential and not a word about one, nor what stands for one."""
+    stands_for_one = text.startswith((BLANK, "[sealed:", "${"))
+    return len(text) >= LEAST_FIELD and not stands_for_one and not _WORD.match(text)
+
+
+def _kind_of(name: str) -> str:
+    found = _FIELD.search(name)
+    return re.sub(r"[^a-z]+", "_", found[0].lower()).strip("_") if found else "secret"
