@@ -3,10 +3,15 @@
 Surestep's packages have plain names (plans, tools, checkpoints, nodes, graph, evals). A project with a folder of the
 same name earlier on the path would stand in for one of them and break far from the cause. So this module, which
 imports none of them before the check, is where every entry begins.
+
+Importing it also has LangGraph make only named types out of checkpoints. LangGraph reads that when it is first imported,
+so each room that imports LangGraph imports this module before; a program that has imported LangGraph earlier still has
+our saver's own list.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -15,6 +20,8 @@ from pathlib import Path
 LIBRARY = ("plans", "tools", "checkpoints", "nodes", "graph")
 PACKAGES = (*LIBRARY, "evals")
 USAGE = 2  # the exit code of a usage or configuration error
+
+os.environ["LANGGRAPH_STRICT_MSGPACK"] = "true"
 
 _HOME = Path(__file__).resolve().parent
 

@@ -1,3 +1,3 @@
 """The roof: wiring, routes, settings and entry points. Imports nothing but what must come before LangGraph."""
 
-from checkpoints import strict  # noqa: F401
+import surestep  # noqa: F401

@@ -1,4 +1,4 @@
 """The nodes of the graph, one file each, with the state they read and write. Imports nothing but what must come before
 LangGraph."""
 
-from checkpoints import strict  # noqa: F401
+import surestep  # noqa: F401

@@ -21,7 +21,7 @@ READERS_OF_THE_ENVIRONMENT = {"checkpoints/location.py", "graph/settings.py"}
 # A child that is kept gets all of it with each call, unread: it is the caller's, and no setting of ours.
 HANDING_IT_ON = {"tools/errand.py"}
 # It is written into for LangGraph, which reads it when it is imported; nobody sets it otherwise.
-WRITING_INTO_IT = {"checkpoints/strict.py"}
+WRITING_INTO_IT = {"surestep.py"}
 # The width of a terminal is no setting: it is the terminal's own word.
 READERS_OF_THE_TERMINAL = {"graph/commands/printing.py"}
 
@@ -55,7 +55,7 @@ def test_entering_a_room_imports_nothing(room: str) -> None:
     come before LangGraph, in whatever order modules are imported, is the one exception."""
     docstring, *body = ast.parse((ROOT / room / "__init__.py").read_text(encoding="utf-8")).body
     assert isinstance(docstring, ast.Expr)
-    strict = ["from checkpoints import strict"] if room in ("checkpoints", "nodes", "graph") else []
+    strict = ["import surestep"] if room in ("checkpoints", "nodes", "graph") else []
     assert [ast.unparse(node) for node in body] == strict
 
 
