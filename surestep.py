@@ -4,9 +4,9 @@ Surestep's packages have plain names (plans, tools, checkpoints, nodes, graph, e
 same name earlier on the path would stand in for one of them and break far from the cause. So this module, which
 imports none of them before the check, is where every entry begins.
 
-Importing it also has LangGraph make only named types out of checkpoints. LangGraph reads that when it is first imported,
-so each room that imports LangGraph imports this module before; a program that has imported LangGraph earlier still has
-our saver's own list.
+Importing it also has LangGraph make only named types out of checkpoints. LangGraph reads that when it is imported, so
+each room that imports LangGraph imports this module before; a program that has imported LangGraph earlier still has our
+saver's own list.
 """
 
 from __future__ import annotations
