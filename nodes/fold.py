@@ -75,7 +75,7 @@ class RunFold:
     reserved: dict[str, dict[str, int]] = field(default_factory=dict)
     decisions: dict[str, dict[str, Any]] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
-    rejected: set[str] = field(default_factory=set)
+    rejected: dict[str, int] = field(default_factory=dict)
     asked: dict[str, ApprovalRequest] = field(default_factory=dict)
     shown: dict[str, float] = field(default_factory=dict)
     edits: dict[str, dict[str, Any]] = field(default_factory=dict)

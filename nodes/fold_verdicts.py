@@ -109,7 +109,7 @@ def decision(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     self.answered.add(body["approval_id"])
     decided = body["decision"]
     if decided["type"] == "reject" and body["kind"] == "risk":
-        self.rejected |= {body["call"], body.get("means", body["call"])}
+        self.rejected |= dict.fromkeys((body["call"], body.get("means", body["call"])), self.next_revision - 1)
     if body["kind"] == "review" and decided["type"] == "approve":
         self.in_review, self.reviewed = None, True
     if decided["type"] == "edit" and body["kind"] in ("question", "review"):

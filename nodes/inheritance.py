@@ -49,7 +49,7 @@ def inherited(self: RunFold, _: str, __: int, body: Mapping[str, Any]) -> None:
     self.expansions.update({unit: list(elements) for unit, elements in body["expansions"].items()})
     self.effects.update({effect: tuple(units) for effect, units in body["effects"].items()})
     self.had = frozenset(body["had"])
-    self.rejected |= set(body["rejected"])
+    self.rejected |= dict.fromkeys(body["rejected"], 1)  # the parent's plan is the first of the fork
     self.instructions.update(body["instructions"])
 
 

@@ -24,10 +24,11 @@ def is_rejected(fold: RunFold, call: str, tool: Tool | None, name: str, args: Ma
     return bool(fold.rejected) and (call in fold.rejected or meaning(tool, name, args) in fold.rejected)
 
 
-def another_was_rejected(fold: RunFold, tool: Tool) -> bool:
-    """Whether a person has rejected a call of this tool with other arguments: then each of it is for a person to
+def another_was_rejected(fold: RunFold, step_id: str, tool: Tool) -> bool:
+    """Whether a person has rejected another call of this tool before this step was written. Then it is for a person to
     decide, or a no would be got around by a word more."""
-    return any(name.startswith(f"{tool.name}|") for name in fold.rejected)
+    written = fold.since.get(step_id, 0)
+    return any(written > revision for name, revision in fold.rejected.items() if name.startswith(f"{tool.name}|"))
 
 
 def defaults_of(tool: Tool) -> dict[str, JSON]:
