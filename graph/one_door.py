@@ -30,16 +30,28 @@ class OneDoor(StateGraphOfRuns):
 
     A command that carries an update or names a node goes to none: the thread is as it was and waits for an answer,
     also where an answer came with it, for that was about something else. It does not fail, since a thread that has
-    failed drops out of the lists of those that wait for somebody.
+    failed drops out of the lists of those that wait for somebody. A thread is gone on with from where it is: what names
+    an older checkpoint is taken for the newest, and an answer to what was asked there is none to what is asked now.
     """
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **more: Any) -> Iterator[Any]:  # noqa: A002
         """LangGraph's, of what may come in."""
         return super().stream(_let_in(input), config, **more)
 
-    def astream(self, input: Any, config: RunnableConfig | None = None, **more: Any) -> AsyncIterator[Any]:  # noqa: A002
+    async def astream(self, input: Any, config: RunnableConfig | None = None, **more: Any) -> AsyncIterator[Any]:  # noqa: A002
         """LangGraph's, of what may come in."""
-        return super().astream(_let_in(input), config, **more)
+        given = _let_in(input)
+        if config is not None and (named := config.get("configurable", {}).get("checkpoint_id")) is not None:
+            config = _newest(config)
+            if isinstance(given, Command) and named != (await self._at(config)):
+                given = None
+        async for said in super().astream(given, config, **more):
+            yield said
+
+    async def _at(self, config: RunnableConfig) -> str | None:
+        """The thread's newest checkpoint."""
+        found: str | None = (await self.aget_state(config)).config["configurable"].get("checkpoint_id")
+        return found
 
     def bulk_update_state(self, *_: Any, **__: Any) -> RunnableConfig:
         """Raises NotFromOutside."""
@@ -53,6 +65,11 @@ class OneDoor(StateGraphOfRuns):
 def one_door(graph: StateGraphOfRuns) -> OneDoor:
     """The same graph with all doors closed but the one for goals, instructions and answers."""
     return OneDoor(**vars(graph))
+
+
+def _newest(config: RunnableConfig) -> RunnableConfig:
+    place = {name: value for name, value in config["configurable"].items() if name != "checkpoint_id"}
+    return {**config, "configurable": place}
 
 
 def _let_in(given: Any) -> Any:

@@ -72,6 +72,27 @@ async def test_a_client_writes_no_state_goes_to_no_node_and_bypasses_no_question
     assert (done.status, sorted(office.sent)) == ("done", ["a", "b"])
 
 
+async def test_a_thread_is_gone_on_with_from_where_it_is(database_url: str, tmp_path: Path) -> None:
+    """Every older checkpoint of a thread that waits leads to the question that waits now; an answer that names one
+    decides nothing, and one that names the newest does."""
+    office = Office()
+    async with running(database_url, tmp_path, [office.kit]) as agent:
+        first = step("a", "send", args={"text": "a"}, require_approval=True)
+        second = step("b", "send", "a", args={"text": "b"}, require_approval=True)
+        asked = await agent.run(plan=plan(first, second), thread_id="t")
+        await agent.resume("t", decisions={asked.approvals[0].approval_id: Approve()})
+        waits = {request.approval_id for request in await agent.approvals("t")}
+        config: Any = {"configurable": {"thread_id": "t"}}
+        places = [snapshot.config async for snapshot in agent.graph.aget_state_history(config)]
+        yes: Any = Command(resume={"decisions": [{"type": "approve"}]})
+        for place in places[1:]:
+            assert _listed(await agent.graph.ainvoke(None, place)) == waits
+            assert _listed(await agent.graph.ainvoke(yes, place)) == waits
+        assert (len(places) > 8, office.sent) == (True, ["a"])
+        done = await agent.graph.ainvoke(yes, (await agent.graph.aget_state(config)).config)
+    assert (done["status"], office.sent) == ("done", ["a", "b"])
+
+
 def _listed(told: Mapping[str, Any]) -> set[str]:
     [interrupt] = told["__interrupt__"]
     return {request["approval_id"] for request in interrupt.value["action_requests"]}
