@@ -37,6 +37,7 @@ def policy_explain(
         list[str] | None, typer.Option("--tainted", metavar="NAME", help="One with text of strangers; repeatable.")
     ] = None,
     role: Annotated[str | None, typer.Option("--role", help="The role that the run acts in.")] = None,
+    tenant: Annotated[str, typer.Option("--tenant", help="The tenant whose run it is.")] = "",
     risk: Annotated[
         Literal["low", "medium", "high"] | None,
         typer.Option("--risk", help="The risk of the step; default: its tool's."),
@@ -48,5 +49,5 @@ def policy_explain(
     """Show rule by rule what a call comes to, and why."""
     from graph.commands.policy import Supposed, explain_call
 
-    supposed = Supposed(tool, arg or [], unknown or [], tainted or [], role, risk)
+    supposed = Supposed(tool, arg or [], unknown or [], tainted or [], role, tenant, risk)
     explain_call(supposed, policy, toolkit or [], as_json=json)

@@ -11,7 +11,7 @@ from nodes.model_errors import ModelFailed
 from nodes.offered import allowed, examples, offered, prompt_inputs
 from nodes.plan import NO_PLANNER
 from nodes.planner import draft_plan
-from nodes.policing import denied_steps, policies_now, ruling_before
+from nodes.policing import actor_of, denied_steps, policies_now, ruling_before
 from nodes.run_faults import may_use, refused_now, tool_faults
 from nodes.state import RunHead
 from nodes.template_choice import from_template, near_template, why_aside
@@ -98,16 +98,17 @@ async def preview(engine: Engine, head: RunHead) -> PlanPreview:
     plan = build_plan(draft, engine.registry, plan_id="preview", revision=1, source=source, template=template)
     if by_model:
         plan = guarded(plan, engine.registry)
-    asks = tuple([step.id for step in plan.steps if await _asks(engine, step, head.role)])
+    asks = tuple([step.id for step in plan.steps if await _asks(engine, step, head)])
     found = await _lint(engine, draft, head, by_model=by_model)
     warnings = [fault for fault in found if fault.severity == "warning"]
     return PlanPreview(plan=plan, approvals=asks, warnings=tuple(warnings), estimate=_estimate(engine, plan))
 
 
-async def _asks(engine: Engine, step: Step, role: str | None) -> bool:
+async def _asks(engine: Engine, step: Step, head: RunHead) -> bool:
     """Whether a person may have to say yes to a step. What its references will be is not known yet."""
     tool = engine.registry.get(step.tool or "")
-    said = ruling_before(await policies_now(engine.options.policy), tool, step, role) if tool is not None else None
+    policies = await policies_now(engine.options.policy)
+    said = ruling_before(policies, tool, step, actor_of(head)) if tool is not None else None
     if said is None or said.then == "silent":
         return step.require_approval or step.risk == "high" or (said is not None and said.risk == "high")
     return step.require_approval or said.then == "ask"
@@ -140,7 +141,7 @@ async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
         raise ModelNotConfigured(NO_PLANNER)
     faults: list[Fault] = []
     inputs, policies = prompt_inputs(head), await policies_now(engine.options.policy)
-    tools = allowed(policies, await offered(await tools_of(engine), head.role, engine.ports), head.role)
+    tools = allowed(policies, await offered(await tools_of(engine), head.role, engine.ports), head)
     told: dict[str, Any] = {
         "few_shots": examples(engine.registry, tools),
         "budget": engine.planner.settings.prompt_tokens,
@@ -180,6 +181,6 @@ async def _lint(engine: Engine, draft: PlanDraft, head: RunHead, *, by_model: bo
     tools, steps = await tools_of(engine), {step.id: step for step in draft.steps}
     names = tuple(head.input_values())
     found = lint(draft, tools, inputs=names, limits=head.limits, role_permits=may_use(head.role))
-    found += denied_steps(await policies_now(engine.options.policy), draft.steps, tools, head.role)
+    found += denied_steps(await policies_now(engine.options.policy), draft.steps, tools, actor_of(head))
     found = tool_faults(found, tools, steps, by_model=by_model)
     return [*found, *(refused_now(draft.steps, await open_tools(tools, engine.ports)) if by_model else ())]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nodes.catalog import summary
 from nodes.origins import sentence
 from nodes.planner import FinishedStep
-from nodes.policing import may_be_called
+from nodes.policing import actor_of, may_be_called
 from nodes.state import RunHead
 from nodes.tools_now import current_tools
 from plans.policy import Policy
@@ -30,13 +30,13 @@ MOST_EXAMPLES = 2
 async def offered_tools(session: Session) -> list[Tool]:
     """The tools this run's role may use by their own word and by its policies, that are set up and switched on and
     whose breaker does not refuse them now."""
-    tools, role = await current_tools(session), session.head.role
-    return allowed(session.fold.policies, await offered(tools, role, session.engine.ports), role)
+    may = await offered(await current_tools(session), session.head.role, session.engine.ports)
+    return allowed(session.fold.policies, may, session.head)
 
 
-def allowed(policies: Sequence[Policy], tools: Iterable[Tool], role: str | None) -> list[Tool]:
-    """Those of the tools that no policy denies whatever they are called with."""
-    return [tool for tool in tools if may_be_called(policies, tool, role)]
+def allowed(policies: Sequence[Policy], tools: Iterable[Tool], head: RunHead) -> list[Tool]:
+    """Those of the tools that no policy denies to this run whatever they are called with."""
+    return [tool for tool in tools if may_be_called(policies, tool, actor_of(head))]
 
 
 async def offered(tools: Mapping[str, Tool], role: str | None, ports: Ports) -> list[Tool]:

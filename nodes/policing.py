@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from checkpoints.runs import OPEN
 from nodes.rejection import defaults_of
@@ -24,6 +24,23 @@ from tools.tool import Tool
 
 if TYPE_CHECKING:
     from nodes.session import Session
+    from nodes.state import RunHead
+
+
+class Actor(NamedTuple):
+    """As what a run acts: its role, and whose it is."""
+
+    role: str | None = None
+    tenant: str = ""
+
+
+NOBODY = Actor()
+"""Who has no role, where there are no tenants."""
+
+
+def actor_of(head: RunHead | None) -> Actor:
+    """As what the run with this head acts."""
+    return Actor(head.role, head.tenant) if head is not None else NOBODY
 
 
 class PolicySource(Protocol):
@@ -64,7 +81,7 @@ async def note_policy(session: Session) -> None:
 def action_of(
     tool: Tool,
     args: Mapping[str, JSON],
-    role: str | None,
+    actor: Actor,
     *,
     risk: Risk | None = None,
     unknown: Collection[str] = (),
@@ -80,20 +97,21 @@ def action_of(
         args={**defaults, **args},
         toolkit=tool.toolkit,
         risk=risk or tool.risk,
-        role=role,
+        role=actor.role,
+        tenant=actor.tenant,
         takes=frozenset(declared) if schema.get("additionalProperties") is False else None,
         unknown=frozenset(unknown),
         sources=sources,
     )
 
 
-def ruling_before(policies: Sequence[Policy], tool: Tool, step: StepDraft, role: str | None) -> Ruling:
+def ruling_before(policies: Sequence[Policy], tool: Tool, step: StepDraft, actor: Actor) -> Ruling:
     """The strictest of what may become of a step of a plan, before its references have values."""
-    return ruling(policies, _planned(tool, step, role))
+    return ruling(policies, _planned(tool, step, actor))
 
 
 def denied_steps(
-    policies: Sequence[Policy], steps: Sequence[StepDraft], tools: Mapping[str, Tool], role: str | None
+    policies: Sequence[Policy], steps: Sequence[StepDraft], tools: Mapping[str, Tool], actor: Actor
 ) -> list[Fault]:
     """NOT_PERMITTED for steps that the policy denies, whatever their references turn out to be."""
     found = []
@@ -101,24 +119,24 @@ def denied_steps(
         tool = tools.get(step.tool or "")
         if tool is None or step.action != "tool":
             continue
-        if (denied := surely_denied(policies, _planned(tool, step, role))) is not None:
+        if (denied := surely_denied(policies, _planned(tool, step, actor))) is not None:
             fix = "use another tool, or other arguments"
             path = f"steps[{place}].tool"
             found.append(Fault(code="NOT_PERMITTED", message=denied.why, step=step.id, path=path, fix=fix))
     return found
 
 
-def any_call(tool: Tool, role: str | None = None) -> Action:
+def any_call(tool: Tool, actor: Actor = NOBODY) -> Action:
     """A call of which nothing is known yet but its tool."""
-    return action_of(tool, {}, role, unknown=[*(tool.input_schema.get("properties") or {})])
+    return action_of(tool, {}, actor, unknown=[*(tool.input_schema.get("properties") or {})])
 
 
-def may_be_called(policies: Sequence[Policy], tool: Tool, role: str | None) -> bool:
+def may_be_called(policies: Sequence[Policy], tool: Tool, actor: Actor) -> bool:
     """Whether there may be a call of this tool that the policies do not deny."""
-    return not policies or surely_denied(policies, any_call(tool, role)) is None
+    return not policies or surely_denied(policies, any_call(tool, actor)) is None
 
 
-def _planned(tool: Tool, step: StepDraft, role: str | None) -> Action:
+def _planned(tool: Tool, step: StepDraft, actor: Actor) -> Action:
     literal: dict[str, JSON] = {}
     for name, value in step.args.items():
         try:
@@ -127,7 +145,7 @@ def _planned(tool: Tool, step: StepDraft, role: str | None) -> Action:
         except UnresolvedReference:
             continue
     risk = step.risk if step.risk == "high" else tool.risk
-    return action_of(tool, literal, role, risk=risk, unknown=step.args.keys() - literal.keys())
+    return action_of(tool, literal, actor, risk=risk, unknown=step.args.keys() - literal.keys())
 
 
 def asking_terms(policies: Sequence[Policy]) -> Terms:

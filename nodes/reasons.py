@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nodes.policing import action_of, asking_terms, still_counts
+from nodes.policing import Actor, action_of, asking_terms, still_counts
 from nodes.rejection import another_was_rejected
 from nodes.taint import sources_of
 from plans.plan import Step, highest_risk
@@ -21,8 +21,8 @@ def ruled_on(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> 
     risk = highest_risk(step.risk, facts.tool.risk if facts.tool else None)
     if facts.tool is None or not fold.policies:
         return Ruling("silent", terms=asking_terms(fold.policies), risk=risk)
-    sources = sources_of(fold, step, facts.unit)
-    return ruling(fold.policies, action_of(facts.tool, args, facts.role, risk=risk, sources=sources))
+    actor, sources = Actor(facts.role, fold.head.tenant if fold.head else ""), sources_of(fold, step, facts.unit)
+    return ruling(fold.policies, action_of(facts.tool, args, actor, risk=risk, sources=sources))
 
 
 def why_ask(step: Step, fold: RunFold, facts: Facts, effect: str | None, ruled: Ruling) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nodes.admit import effect_name
 from nodes.drafts import drafted_name
-from nodes.policing import denied_steps
+from nodes.policing import actor_of, denied_steps
 from nodes.state import Drafted, Planning
 from nodes.step_run import base_id
 from nodes.stopping import infeasible, limits_of
@@ -51,7 +51,7 @@ async def found_in(session: Session, drafted: Drafted, planning: Planning) -> li
         draft, tools, inputs=names, limits=left_of(session.head.limits, session.elapsed_s(), first=fold.plan is None),
         role_permits=may_use(session.head.role),
     )  # fmt: skip
-    found += denied_steps(fold.policies, draft.steps, tools, session.head.role)
+    found += denied_steps(fold.policies, draft.steps, tools, actor_of(session.head))
     found = tool_faults(found, tools, {step.id: step for step in new}, by_model=by_model)
     found += [*changed_steps(fold, draft), *room_faults(fold, draft)]
     if fold.plan is not None and session.head.limits.max_wall_s is not None:

@@ -42,16 +42,18 @@ def remarks(policy: Policy, tools: Sequence[Action], *, read_only_trusted: Seque
 
 
 def outcomes(policy: Policy, tool: Action) -> list[Outcome]:
-    """What a call of this tool may come to, in any role and of any risk, from the mildest."""
+    """What a call of this tool may come to, in any role, for any tenant and of any risk, from the
+    mildest."""
     found = {Outcome(each.then, each.rule) for call in _calls(policy, tool) for each in possible(policy, call)}
     return sorted(found, key=lambda each: (STRICTNESS.index(each.then), each.rule or ""))
 
 
 def _calls(policy: Policy, tool: Action) -> Iterator[Action]:
-    roles = {role: None for rule in (*policy.rules, *policy.floors) for role in rule.roles}
-    risks = RISKS[RISKS.index(tool.risk) :]
-    for role, risk in product((None, *roles), risks):
-        yield replace(tool, role=role, risk=risk)
+    named = (*policy.rules, *policy.floors)
+    roles = dict.fromkeys(role for rule in named for role in rule.roles)
+    tenants = dict.fromkeys(tenant for rule in named for tenant in rule.tenants)
+    for role, tenant, risk in product((None, *roles), ("", *tenants), RISKS[RISKS.index(tool.risk) :]):
+        yield replace(tool, role=role, tenant=tenant, risk=risk)
 
 
 def _about_rules(policy: Policy, tools: Sequence[Action]) -> Iterator[Remark]:
@@ -94,7 +96,7 @@ def _about_floors(policy: Policy, tools: Sequence[Action]) -> Iterator[Remark]:
 
 def _about_args(rule: Matched, policy: Policy, tools: Sequence[Action]) -> Iterator[Remark]:
     """Arguments of a rule that none of the tools takes which it is about."""
-    open_to: dict[str, Any] = {"args": {}, "roles": (), "tainted": None} | (
+    open_to: dict[str, Any] = {"args": {}, "roles": (), "tenants": (), "tainted": None} | (
         {"risk": ()} if isinstance(rule, Rule) else {}
     )
     bare = rule.model_copy(update=open_to)

@@ -7,14 +7,14 @@ under one and goes on under another is held to both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Literal
 
 from plans.plan import Effect, Risk, highest_risk
 from plans.policy import NO_TERMS, Matched, Policy, Rule, Terms, argument_of, fits
-from plans.policy_conditions import Condition, Truth, all_of, truth_at
+from plans.policy_conditions import Condition, Truth, truth_at
 from plans.provenance import Provenance
 from plans.values import JSON
 
@@ -35,6 +35,7 @@ class Action:
     toolkit: str = ""
     risk: Risk = "low"
     role: str | None = None
+    tenant: str = ""
     takes: frozenset[str] | None = None
     unknown: frozenset[str] = frozenset()
     sources: tuple[Provenance, ...] | None = None
@@ -104,24 +105,37 @@ def explained(policy: Policy, action: Action) -> list[tuple[str, str, Judged]]:
 
 
 def judge(rule: Matched, policy: Policy, action: Action, risks: Sequence[Risk] = ()) -> Judged:
-    """Whether a rule fits a call of one of these risks."""
-    told = list(_told(rule, policy, action, risks))
-    truth = all_of(truth for truth, _ in told)
-    return Judged(truth, tuple(words for each, words in told if each is truth) if truth is not True else ())
+    """Whether a rule fits a call of one of these risks: what does not fit settles it, else all doubts are named."""
+    doubts: list[str] = []
+    for truth, words in _told(rule, policy, action, risks):
+        if truth is False:
+            return Judged(False, (words,))
+        doubts.append(words)
+    return Judged(None if doubts else True, tuple(doubts))
+
+
+_NAMED: Mapping[str, Callable[[Action, tuple[str, ...]], bool]] = {
+    "tools": lambda action, names: fits(action.tool, names),
+    "toolkits": lambda action, names: fits(action.toolkit, names),
+    "effects": lambda action, names: action.effect in names,
+    "roles": lambda action, names: action.role in names,
+    "tenants": lambda action, names: action.tenant in names,
+}
+"""What a rule may name of a call, and whether the call is of it."""
 
 
 def _told(rule: Matched, policy: Policy, action: Action, risks: Sequence[Risk]) -> Iterator[tuple[Truth, str]]:
-    """Whether each thing that it says fits the call, and how that is put where it does not or cannot be told."""
-    yield not rule.tools or fits(action.tool, rule.tools), f"its tools are {_either(rule.tools)}"
-    yield not rule.toolkits or fits(action.toolkit, rule.toolkits), f"its toolkits are {_either(rule.toolkits)}"
-    yield not rule.effects or action.effect in rule.effects, f"its effects are {_either(rule.effects)}"
-    yield not rule.roles or action.role in rule.roles, f"its roles are {_either(rule.roles)}"
-    if isinstance(rule, Rule) and rule.risk:
-        yield _some({risk in rule.risk for risk in risks}), f"its risks are {_either(rule.risk)}"
+    """Everything in which a rule does not fit a call, or of which that cannot be told."""
+    for what, is_of in _NAMED.items():
+        if (names := getattr(rule, what)) and not is_of(action, names):
+            yield False, f"its {what} are {_either(names)}"
+    if isinstance(rule, Rule) and rule.risk and (truth := _some({risk in rule.risk for risk in risks})) is not True:
+        yield truth, f"its risks are {_either(rule.risk)}"
     for place, condition in rule.args.items():
-        yield _about(place, condition, action)
-    if rule.tainted is not None:
-        truth = _tainted(rule.tainted, policy, action)
+        truth, words = _about(place, condition, action)
+        if truth is not True:
+            yield truth, words
+    if rule.tainted is not None and (truth := _tainted(rule.tainted, policy, action)) is not True:
         what = str(rule.tainted).lower() if isinstance(rule.tainted, bool) else _either(rule.tainted)
         yield truth, f"tainted: {what} {'cannot be told' if truth is None else 'does not hold'}"
 

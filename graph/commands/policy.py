@@ -33,6 +33,7 @@ class Supposed:
     unknown: Sequence[str]
     tainted: Sequence[str]
     role: str | None
+    tenant: str
     risk: Risk | None
 
 
@@ -132,7 +133,7 @@ def _policy(settings: Settings, file: Path | None) -> tuple[Policy, Path]:
 
 
 def _action(supposed: Supposed, registry: Registry) -> Action:
-    from nodes.policing import action_of
+    from nodes.policing import Actor, action_of
     from plans.provenance import Provenance
 
     tool = registry.get(supposed.tool)
@@ -148,4 +149,6 @@ def _action(supposed: Supposed, registry: Registry) -> Action:
         Provenance(argument=name, source="", trusted=name not in supposed.tainted) for name in sorted(named)
     )
     unknown = [name for name in supposed.unknown if name not in args]
-    return action_of(tool, args, supposed.role, risk=supposed.risk, unknown=unknown, sources=sources)
+    return action_of(
+        tool, args, Actor(supposed.role, supposed.tenant), risk=supposed.risk, unknown=unknown, sources=sources
+    )

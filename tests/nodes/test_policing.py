@@ -9,7 +9,7 @@ import pytest
 
 from nodes.admit import Ask, Refuse, Run, admit
 from nodes.fold import RunFold, fold
-from nodes.policing import action_of, asking_terms, denied_steps, may_be_called, on_terms, still_counts
+from nodes.policing import NOBODY, Actor, action_of, asking_terms, denied_steps, may_be_called, on_terms, still_counts
 from plans.plan import Source, Step, StepDraft
 from plans.policy import Policy, Terms
 from tests.nodes.rows import Row, a_plan, a_step, answered, begun, planned
@@ -19,6 +19,7 @@ from tests.plans.policy_samples import policy
 SEND = a_step("a", tool="send", args={"to": "ann", "text": "hi"})
 REFUND = a_step("a", tool="refund", args={"amount": 5}, risk="high")
 ALLOW = {"effects": "write", "then": "allow"}
+CLERK = Actor("clerk")
 AT = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 
@@ -198,25 +199,25 @@ def test_a_plan_is_told_of_steps_that_are_denied_whatever_they_read() -> None:
         StepDraft(id="d", tool="look"),
         StepDraft(id="e", tool="nothing"),
     ]
-    found = denied_steps([rules], steps, TOOLS, "clerk")
+    found = denied_steps([rules], steps, TOOLS, CLERK)
     assert [(each.code, each.step, each.path) for each in found] == [
         ("NOT_PERMITTED", "a", "steps[0].tool"),
         ("NOT_PERMITTED", "c", "steps[2].tool"),
     ]
-    assert denied_steps([], steps, TOOLS, "clerk") == []
+    assert denied_steps([], steps, TOOLS, CLERK) == []
 
 
 def test_planners_are_offered_what_may_be_allowed() -> None:
     """Reads, and effects for which there is an argument that no rule denies."""
     rules = policy({"tools": "refund", "args": {"amount": {"at_most": 3}}, "roles": "clerk", "then": "allow"})
-    offered = [name for name, tool in TOOLS.items() if may_be_called([rules], tool, "clerk")]
+    offered = [name for name, tool in TOOLS.items() if may_be_called([rules], tool, CLERK)]
     assert offered == ["look", "refund", "unset"]
-    assert not may_be_called([rules], TOOLS["refund"], None)
-    assert may_be_called([], TOOLS["send"], None)
+    assert not may_be_called([rules], TOOLS["refund"], NOBODY)
+    assert may_be_called([], TOOLS["send"], NOBODY)
 
 
 def test_defaults_of_a_tool_are_arguments_too() -> None:
     """A call without an argument is one with its default; what a tool does not take is known."""
-    action = action_of(TOOLS["look"], {}, None)
+    action = action_of(TOOLS["look"], {}, NOBODY)
     assert (action.args, action.takes) == ({"item": None}, frozenset({"item"}))
-    assert action_of(TOOLS["look"], {}, None, unknown=["item"]).args == {}
+    assert action_of(TOOLS["look"], {}, NOBODY, unknown=["item"]).args == {}

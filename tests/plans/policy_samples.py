@@ -21,7 +21,9 @@ def policy(*rules: dict[str, Any], **more: Any) -> Policy:
 
 def refund(**args: Any) -> Action:
     """A refund that a run asks for."""
-    return Action("issue_refund", "irreversible", args, "shop", "high", "support", frozenset({"amount", "to", "note"}))
+    return Action(
+        "issue_refund", "irreversible", args, "shop", "high", "support", takes=frozenset({"amount", "to", "note"})
+    )
 
 
 def stranger_s(argument: str, source: str = "s1.email", tool: str | None = "crm_get") -> Provenance:

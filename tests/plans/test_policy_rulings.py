@@ -89,6 +89,8 @@ def test_an_argument_that_a_tool_does_not_take_is_none_of_its_rules_business() -
         ({"effects": ["read", "idempotent"]}, False),
         ({"roles": "support"}, True),
         ({"roles": ["admin"]}, False),
+        ({"tenants": ["acme", ""]}, True),
+        ({"tenants": "acme"}, False),
         ({"risk": ["high", "medium"]}, True),
         ({"risk": "low"}, False),
         ({"tools": "*refund*", "effects": "read"}, False),
