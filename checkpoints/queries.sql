@@ -1281,6 +1281,9 @@ UPDATE surestep.resumptions SET last_error = %(error)s WHERE run_id = %(run_id)s
 -- name: forget_resumption
 DELETE FROM surestep.resumptions WHERE run_id = %(run_id)s;
 
+-- name: forget_resumptions
+DELETE FROM surestep.resumptions WHERE next_at <= clock_timestamp() - interval '1 day';
+
 -- ---------------------------------------------------------------- sealing
 
 -- name: keep_secrets

@@ -70,3 +70,7 @@ class Resumptions:
         """It went on; if it is left behind again, that is another time."""
         reached("sweep.resumed")
         await self._database.execute(QUERIES["forget_resumption"], {"run_id": run_id})
+
+    async def forget(self) -> int:
+        """Delete attempts that are a day old, which count for nothing any more; gives how many."""
+        return await self._database.execute(QUERIES["forget_resumptions"])

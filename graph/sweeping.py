@@ -91,7 +91,7 @@ class Sweeper:
         finally:
             await self._stop()
         then = await self._told()  # what has come of those runs
-        await self._outbox.forget()
+        await self._forget()
         return SweepReport(
             expired=len(expired),
             escalated=len(escalated),
@@ -125,7 +125,7 @@ class Sweeper:
         for run in await self._resumptions.left():
             if run.run_id not in self._under_way:
                 self._begin(run).add_done_callback(lambda task, run=run: self._ended(run, task, tell, said))  # type: ignore[misc]
-        await self._outbox.forget()
+        await self._forget()
 
     def _ended(
         self,
@@ -143,6 +143,10 @@ class Sweeper:
             case LeftAlone(thread_id=thread_id, reason=reason) if f"{thread_id}: {reason}" not in said:
                 said[f"{thread_id}: {reason}"] = None  # once: it is looked at every few seconds
                 _LOG.warning("%s: %s", thread_id, reason)
+
+    async def _forget(self) -> None:
+        await self._outbox.forget()
+        await self._resumptions.forget()
 
     async def _told(self) -> tuple[int, tuple[str, ...]]:
         if self._notifier is None:

@@ -1,7 +1,8 @@
-"""A process that archives or erases, and dies where it is told; one that has imported everything forks each of them.
+"""A process that archives, erases or sweeps, and dies where it is told; one that has imported everything forks each.
 
 Run as `python -m tests.recovery.keeper`: orders come as JSON lines on its standard input,
-`[url, folder, verb, point, nth]`; for each it says the exit code of the child, or minus the signal that ended it.
+`[url, folder, verb, point, nth, settings]`; for each it says the exit code of the child, or minus the signal that ended
+it.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ import traceback
 from collections import Counter
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from checkpoints import archive, crash_points, erasure, saver
+from checkpoints import archive, crash_points, erasure, outbox, saver
+from graph import sweeping
 from graph.agent import open_agent
 from graph.settings import Settings
 from tests.graph.keeping import kit
 
 ROOT = Path(__file__).resolve().parents[2]
 THREAD = "t"
-EARLY = (archive, erasure, saver)
+EARLY = (archive, erasure, saver, sweeping, outbox)
 """Imported here, once, and not by each child."""
 
 
@@ -48,25 +50,28 @@ class Keeper:
         self._server.wait(timeout=10)
         self._server.stdout.close()
 
-    def run(self, url: str, folder: Path, verb: str, point: str = "", nth: int = 1) -> int:
-        """How a process that does this ends; it is killed at its nth coming to the point."""
+    def run(self, url: str, folder: Path, verb: str, point: str = "", nth: int = 1, **more: Any) -> int:
+        """How a process that does this ends; it is killed at its nth coming to the point. `more` are its settings."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps([url, str(folder), verb, point, nth]) + "\n")
+        self._server.stdin.write(json.dumps([url, str(folder), verb, point, nth, more]) + "\n")
         self._server.stdin.flush()
         return int(self._server.stdout.readline())
 
 
-async def _keep(url: str, folder: Path, verb: str) -> None:
-    settings = Settings.load(environment={}, database_url=url, folder=folder / "surestep", output=folder / "out")
+async def _keep(url: str, folder: Path, verb: str, more: dict[str, Any]) -> None:
+    where = {"database_url": url, "folder": folder / "surestep", "output": folder / "out"}
+    settings = Settings.load(environment={}, **{**where, **more})
     async with open_agent([kit], settings=settings) as agent:
         if verb == "erase":
             await agent.erase(THREAD)
+        elif verb == "sweep":
+            await agent.sweeper.once()
         else:
             await agent.archive(older_than="7d" if verb == "trim" else 0)
 
 
-def _be_a_child(url: str, folder: str, verb: str, point: str, nth: int) -> None:
+def _be_a_child(url: str, folder: str, verb: str, point: str, nth: int, more: dict[str, Any]) -> None:
     seen: Counter[str] = Counter()
 
     def listen(name: str) -> None:
@@ -77,7 +82,7 @@ def _be_a_child(url: str, folder: str, verb: str, point: str, nth: int) -> None:
     crash_points.hook = listen
     code = 1
     try:
-        asyncio.run(_keep(url, Path(folder), verb))
+        asyncio.run(_keep(url, Path(folder), verb, more))
         code = 0
     except BaseException:
         traceback.print_exc()
