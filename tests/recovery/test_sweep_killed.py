@@ -41,7 +41,7 @@ def keeper() -> Iterator[Keeper]:
 def happens(database_url: str, what: str) -> None:
     """Something happens to the database while nobody looks."""
     with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(what)  # type: ignore[arg-type]  # statements of ours
+        connection.execute(what)
 
 
 async def left_waiting(agent: Agent) -> None:
