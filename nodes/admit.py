@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from nodes.fitting import unfit
 from nodes.fold import RunFold
 from nodes.missing import without
-from nodes.reasons import ruled_on, unanswered, why_ask
+from nodes.reasons import ruled_on, strange_in, unanswered, why_ask
 from nodes.rejection import is_rejected
 from nodes.step_run import StepRun
 from nodes.stopping import circle_hit, start_hit
 from plans.caps import Hit
 from plans.expressions import InvalidExpression, holds, names_read
 from plans.failure import Failure
-from plans.plan import Risk, Step
+from plans.plan import Risk, Step, highest_risk
 from plans.policy import NO_TERMS, Terms
 from plans.references import UnresolvedReference, resolve
 from plans.values import JSON, sha256_of
@@ -94,7 +94,7 @@ class _Refused(Exception):
 
 def admit(step: Step, fold: RunFold, facts: Facts) -> Admission:
     """Wanted, enabled, permitted, its precondition, its arguments, its tool's rules, the run's limits, not rejected, no
-    repetition, the policy, approved: in this order."""
+    repetition, the policy, no stranger's arguments, approved: in this order."""
     run = fold.steps.get(facts.unit, StepRun())
     try:
         if (unwanted := _unwanted(step, facts)) is not None:
@@ -251,10 +251,12 @@ def _allowed(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> 
     ruled = ruled_on(step, fold, facts, args)
     if ruled.then == "deny":
         raise _Refused("NOT_PERMITTED", ruled.why)
-    reason = why_ask(step, fold, facts, effect, ruled)
+    strange = strange_in(step, fold, facts, args)
+    risk = highest_risk(ruled.risk, "high" if strange else None)
+    reason = why_ask(step, fold, facts, effect, ruled, strange)
     if reason is not None and (again := unanswered(fold, f"{facts.unit}|{call}", ruled)) is not None:
         if ruled.terms is None:
             raise _Refused("NOT_PERMITTED", f"{reason}, and by all policies of the run together nobody may decide that")
-        return Ask(shown, call, ruled.risk, f"{reason}{again}", ruled.terms, ruled.rule)
+        return Ask(shown, call, risk, f"{reason}{again}", ruled.terms, ruled.rule)
     key = idempotency_key(fold.head.run_id if fold.head else "", facts.unit, name, args)
     return Run(args, call, key, effect, facts.missing)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nodes.policing import Actor, action_of, asking_terms, still_counts
 from nodes.rejection import another_was_rejected
-from nodes.taint import sources_of
+from nodes.taint import sources_of, strange_arguments, told
 from plans.plan import Step, highest_risk
+from plans.policy import trusted_by_all
 from plans.policy_rulings import Ruling, ruling
+from plans.provenance import Provenance
 from plans.values import JSON
 
 if TYPE_CHECKING:
@@ -25,8 +28,27 @@ def ruled_on(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> 
     return ruling(fold.policies, action_of(facts.tool, args, actor, risk=risk, sources=sources))
 
 
-def why_ask(step: Step, fold: RunFold, facts: Facts, effect: str | None, ruled: Ruling) -> str | None:
-    """Why a person has to say so before a call is made; None if nobody has to."""
+def strange_in(step: Step, fold: RunFold, facts: Facts, args: dict[str, JSON]) -> tuple[Provenance, ...]:
+    """What of a call's sensitive arguments a stranger may have written, where not every policy of the run trusts its
+    source for that."""
+    if facts.tool is None:
+        return ()
+    found = strange_arguments(fold, step, facts.unit, facts.tool.spec, args)
+    return tuple(each for each in found if trusted_by_all(fold.policies, each, facts.tool.name) is None)
+
+
+def why_ask(
+    step: Step, fold: RunFold, facts: Facts, effect: str | None, ruled: Ruling, strange: Sequence[Provenance]
+) -> str | None:
+    """Why a person has to say so before a call is made; None if nobody has to. That a rule allows the call is no word
+    for what a stranger has put into it: for that the policy names the source as one that it trusts."""
+    reason = _why_ask(step, fold, facts, effect, ruled)
+    if not strange:
+        return reason
+    return f"{facts.tool.name if facts.tool else step.action}: {told(strange)}{f'; and {reason}' if reason else ''}"
+
+
+def _why_ask(step: Step, fold: RunFold, facts: Facts, effect: str | None, ruled: Ruling) -> str | None:
     if (before := _before(step, fold, facts, effect)) is not None:
         return f"it would repeat what step {before} has done"
     if facts.doubt is not None:

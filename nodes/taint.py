@@ -9,7 +9,7 @@ brought the text in; the way through the plan is the plan's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from nodes.step_run import StepRun, base_id, child_index
@@ -17,12 +17,17 @@ from plans.plan import Step
 from plans.provenance import PERSON, PLAN, REPLAN, Provenance
 from plans.references import Reference, located
 from plans.values import JSON, Path, dotted
+from plans.wording import listed
+from tools.sensitive import is_sensitive, may_be_sensitive
+from tools.spec import ToolSpec
 
 if TYPE_CHECKING:
     from nodes.fold import RunFold
 
 MOST_ROOTS = 20
 """How many origins are kept with a step run; one is enough to make it tainted."""
+MOST_TOLD = 3
+"""How many of them a question tells in its reason; all are listed with it."""
 
 
 def taint_of(fold: RunFold, unit: str) -> tuple[str, ...]:
@@ -58,21 +63,74 @@ def is_tainted(fold: RunFold, step: Step, reference: Reference) -> bool:
 
 def sources_of(fold: RunFold, step: Step, unit: str) -> tuple[Provenance, ...]:
     """Where each argument of a step run has its values from, in the order of the arguments."""
+    return tuple(source for _, source in _placed(fold, step, unit))
+
+
+def strange_arguments(
+    fold: RunFold, step: Step, unit: str, spec: ToolSpec, args: Mapping[str, JSON]
+) -> tuple[Provenance, ...]:
+    """What of a call's sensitive arguments is tainted, by which source."""
+    if not may_be_sensitive(spec, args) or not _is_touched(fold, step):
+        return ()
+    return tuple(
+        source
+        for path, source in _placed(fold, step, unit)
+        if not source.trusted and is_sensitive(spec, path, _value_at(args, path))
+    )
+
+
+def told(strange: Sequence[Provenance]) -> str:
+    """Why a person is asked about such arguments, as the end of a sentence about a call."""
+    by: dict[str, list[str]] = {}
+    for each in strange:
+        by.setdefault(_origin(each), []).append(each.argument)
+    said = [f"its {listed(list(dict.fromkeys(names)))} {origin}" for origin, names in list(by.items())[:MOST_TOLD]]
+    more = len(by) - len(said)
+    return "; ".join([*said, *([f"{more} more like that"] if more else [])])
+
+
+def _origin(source: Provenance) -> str:
+    if source.source == REPLAN:
+        return "is what a model has written after it may have heard from strangers"
+    by = f" of {source.tool}" if source.tool else ""
+    return f"comes from {source.source}{by}, which a stranger may have written"
+
+
+def _is_touched(fold: RunFold, step: Step) -> bool:
+    return step.id in fold.swayed or any(is_tainted(fold, step, each) for each in _references(dict(step.args)))
+
+
+def _placed(fold: RunFold, step: Step, unit: str) -> Iterator[tuple[Path, Provenance]]:
+    """Each source with the place in the arguments that it is the source of."""
     run = fold.steps.get(unit, StepRun())
-    found = tuple(_sources(fold, step, unit, step.args))
+    found = list(_sources(fold, step, unit))
     if run.args is None:
-        return found
-    # Another tool stands in, with arguments that may be made of any of the step's own.
-    return tuple(each.model_copy(update={"argument": name}) for name in run.args for each in found)
+        yield from found
+        return
+    for name in run.args:  # another tool stands in: each of its arguments may be made of any of the step's own
+        for _, source in found:
+            yield (name,), source.model_copy(update={"argument": name})
 
 
-def _sources(fold: RunFold, step: Step, unit: str, args: dict[str, JSON]) -> Iterator[Provenance]:
-    for name, value in args.items():
+def _sources(fold: RunFold, step: Step, unit: str) -> Iterator[tuple[Path, Provenance]]:
+    for name, value in step.args.items():
         read = list(located(value, (name,)))
         for path, _, reference in read:
-            yield _source(fold, step, unit, path, reference)
+            yield path, _source(fold, step, unit, path, reference)
         if step.id in fold.swayed or not read:
-            yield written(fold, step, name)
+            yield (name,), written(fold, step, name)
+
+
+def _value_at(args: JSON, path: Path) -> JSON:
+    """What stands at a place of resolved arguments; None where nothing does."""
+    for part in path:
+        if isinstance(args, Mapping) and part in args:
+            args = args[str(part)]
+        elif isinstance(args, list) and isinstance(part, int) and part < len(args):
+            args = args[part]
+        else:
+            return None
+    return args
 
 
 def written(fold: RunFold, step: Step, argument: str) -> Provenance:

@@ -125,8 +125,9 @@ class ToolSpec(Declared):
     where the name says so (never lower, unless the tool only reads), and `retry` is none where a repeated call
     could double an effect.
 
-    `timeout_s` bounds each call: 8 by default; customary are 2 for a database, 15 for an external API, 30 for
-    finance, 60 for files. `roles` empty means everyone. `identity_args` are the arguments that make two effects the
+    `timeout_s` bounds each call: 8 by default; customary are 2 for a database, 15 for an external API, 30 for finance,
+    60 for files. `roles` empty means everyone. `sensitive_args` are the arguments that text of strangers may not fill
+    unasked (None: by their names, `tools/sensitive.py`). `identity_args` are the arguments that make two effects the
     same one (None: all). `never_empty` makes an empty result a failure: True the whole, JMESPath that part of it;
     `error_when` (one condition, one ErrorFlag or several) one that says of itself that the tool failed. A `critical`
     tool gets one attempt per step. `secret_args` are arguments whose value stands nowhere but in the call, beside those
@@ -154,7 +155,7 @@ class ToolSpec(Declared):
     fallbacks: tuple[Fallback, ...] = ()
     roles: tuple[str, ...] = ()
     output_trust: Literal["trusted", "untrusted"] = "untrusted"
-    sensitive_args: tuple[str, ...] = ()
+    sensitive_args: tuple[str, ...] | None = None
     secret_args: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     isolation: Isolation = "async"
