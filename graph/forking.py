@@ -128,6 +128,7 @@ def _first_rows(head: RunHead, picture: RunFold, inherits: Mapping[str, Any]) ->
         (
             "plan",
             {**written, "purpose": "first", "parent": parent, "answers": [], "warnings": [], **looked_at(picture)}
+            | ({"swayed": sorted(picture.swayed)} if picture.swayed else {})
             | promises(picture.on_exhausted, picture.versions, critical=picture.critical),
         ),
         ("inherited", dict(inherits)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from graph.result import PlanPreview
+from nodes.capabilities import beyond_first
 from nodes.given import rejected
 from nodes.ladder import NOT_WORTH_ASKING_AGAIN
 from nodes.model_errors import ModelFailed
@@ -18,7 +19,6 @@ from nodes.template_choice import from_template, near_template, why_aside
 from nodes.template_filler import fill_by_model
 from nodes.templates import Filled
 from nodes.tools_now import tools_of
-from nodes.validate import guarded
 from nodes.verify_when import most_questions
 from plans.errors import InvalidInput, ModelNotConfigured
 from plans.faults import Fault, errors_among
@@ -97,7 +97,7 @@ async def preview(engine: Engine, head: RunHead) -> PlanPreview:
     draft, source, template, by_model = known or await _asked_for(engine, head)
     plan = build_plan(draft, engine.registry, plan_id="preview", revision=1, source=source, template=template)
     if by_model:
-        plan = guarded(plan, engine.registry)
+        plan = beyond_first(plan, engine.registry)
     asks = tuple([step.id for step in plan.steps if await _asks(engine, step, head)])
     found = await _lint(engine, draft, head, by_model=by_model)
     warnings = [fault for fault in found if fault.severity == "warning"]

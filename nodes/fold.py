@@ -64,6 +64,8 @@ class RunFold:
     expansions: dict[str, list[str]] = field(default_factory=dict)
     authors: dict[str, Source] = field(default_factory=dict)
     swayed: set[str] = field(default_factory=set)
+    drawn_up: list[tuple[Plan, frozenset[str]]] = field(default_factory=list)
+    heard: bool = False
     checked: set[str] = field(default_factory=set)
     unsure: dict[str, str] = field(default_factory=dict)
     premises_broken: int = 0
@@ -132,6 +134,11 @@ class RunFold:
         """Steps that a new revision must keep byte for byte: settled, running or in doubt."""
         steps = self.plan.steps if self.plan else ()
         return [step for step in steps if self.status(step.id) in SETTLED or self.status(step.id) == "running"]
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether the run has met text that a stranger may have written, the words of a failure included."""
+        return self.heard or any(run.is_strange for run in self.steps.values())
 
     @property
     def next_revision(self) -> int:

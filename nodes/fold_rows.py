@@ -64,7 +64,9 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     changed = {step_id for step_id, step in before.items() if now.get(step_id) != step}
     self.since.update({step_id: self.plan.revision for step_id, step in now.items() if before.get(step_id) != step})
     self.authors.update({step_id: self.plan.source for step_id, step in now.items() if before.get(step_id) != step})
+    self.heard = self.is_exposed  # before what is replaced is forgotten
     self.swayed = (self.swayed - changed) | set(body.get("swayed", ()))
+    self.drawn_up.append((self.plan, frozenset(self.swayed)))
     _forget_checks(self, changed)
     replaced(self, steps_before, changed)
     for unit in [unit for unit in self.steps if base_id(unit) in changed]:
@@ -124,6 +126,7 @@ def _outcome(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     intent, run.in_doubt = run.in_doubt, None
     run.elapsed_s += body.get("elapsed_s", 0.0)
     failure, called = body.get("failure"), body.get("called", True)
+    self.heard = self.heard or failure is not None
     self.usage = self.usage.plus(attempts=int(called), cached=int("kept_s" in body), steps=0 if failure else 1)
     if failure:
         run.failure = Failure.model_validate(failure)

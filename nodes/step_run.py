@@ -128,6 +128,11 @@ class StepRun:
         """Whether it has ended for good: dependents wait for it no longer."""
         return self.status in SETTLED or (self.status == "failed" and self.exhausted)
 
+    @property
+    def is_strange(self) -> bool:
+        """Whether a stranger may have had a say in its result, or in the words of its failure."""
+        return self.failure is not None or (self.output is not None and self.tainted_by != ())
+
     def moved(self, status: Status) -> None:
         """Make a legal move."""
         self.status = move(self.status, status)

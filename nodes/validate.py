@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from checkpoints.crash_points import reached
 from nodes.answers import edited_draft
+from nodes.capabilities import charter_of, within
 from nodes.drafts import keep_draft
 from nodes.early import settle
 from nodes.events import Event
@@ -23,7 +25,7 @@ from nodes.run_faults import found_in
 from nodes.state import AgentState, Drafted, Planning
 from plans.decisions import ABOUT_PLAN
 from plans.faults import Fault, errors_among
-from plans.lint import ToolView, build_plan
+from plans.lint import build_plan
 from plans.plan import MODEL_SOURCES, SCHEMA_VERSION, Plan, PlanDraft
 
 if TYPE_CHECKING:
@@ -143,10 +145,11 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         source=drafted.source,
         template=before.template if is_part and before else drafted.template,
     )
+    swayed: frozenset[str] = frozenset()
     if _had_a_say(session, drafted, planning):
-        kept = [step.id for step in session.fold.kept()]
-        widens = before is not None and planning.instruction is None  # results, or failures' words, had a say in it
-        plan = guarded(plan, session.engine.registry, before, kept, widens=widens)
+        words = None if planning.instruction is None else spoken(session)
+        charter = charter_of(session.fold, session.engine.registry, words=words, part=is_part)
+        plan, swayed = within(plan, session.engine.registry, charter)
     versions = session.engine.options.plan_versions
     on = session.fold.contract or versions.of_run(session.head_run_id)
     body = {
@@ -156,6 +159,7 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         "answers": [planning.trigger] if planning.trigger else [],
         "made_from": drafted.made_from.model_dump() if drafted.made_from and not is_part else None,
         **({"subgoal": planning.step_id} if is_part else {}),
+        **({"swayed": sorted(swayed)} if swayed else {}),
         "prompt_sha256": drafted.prompt_sha256,
         "model": drafted.model,
         "mode": drafted.mode,
@@ -178,40 +182,17 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
         session.emit(Event(kind="notice", message=changed))
 
 
+def spoken(session: Session) -> str:
+    """All that the person has said in this run: the goal, the inputs that are theirs, and what came later."""
+    theirs = {name: value for name, value in session.head.inputs.items() if name not in session.head.untrusted}
+    return f"{session.full_goal}\n{json.dumps(theirs, ensure_ascii=False)}"
+
+
 def _had_a_say(session: Session, drafted: Drafted, planning: Planning) -> bool:
     """Whether a model, or a result, had a say in a plan: has written it, filled its template, or chosen the words for
     which a template was found."""
     chosen = planning.purpose == "subgoal" and not is_a_person_s(session, planning.step_id or "")
     return drafted.source in MODEL_SOURCES or drafted.model is not None or chosen
-
-
-def guarded(
-    plan: Plan,
-    tools: Mapping[str, ToolView],
-    before: Plan | None = None,
-    begun: Collection[str] = (),
-    *,
-    widens: bool = False,
-) -> Plan:
-    """The plan with a person between a model's words and what cannot be undone: its new steps of that kind are of high
-    risk, whatever model and tool say. Steps that have begun, and those that the revision before has as they are, stay
-    so. Where results have had a say in the plan (`widens`), so are steps that change the world by any tool that the
-    revision before does not call, or only in steps that ask: what a person has not said yes to, or to other arguments,
-    licenses nothing."""
-    known = {step.id: step for step in before.steps} if before else {}
-    called = {step.tool for step in known.values() if step.risk != "high"}
-    for_good = {
-        name
-        for name, tool in tools.items()
-        if tool.effect == "irreversible" or (widens and tool.effect != "read" and name not in called)
-    }
-    steps = tuple(
-        step.model_copy(update={"risk": "high"})
-        if step.tool in for_good and step.id not in begun and step != known.get(step.id)
-        else step
-        for step in plan.steps
-    )
-    return plan.model_copy(update={"steps": steps})
 
 
 def _outdated(session: Session, before: Plan | None, plan: Plan) -> list[str]:

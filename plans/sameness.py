@@ -16,6 +16,7 @@ from plans.schedule import edges_of, in_order
 from plans.values import JSON, sha256_of
 
 _SAID = ("action", "tool", "args", "instruction", "for_each", "success_when", "output_schema", "timeout_s")
+_DOES = ("action", "tool", "args", "instruction", "for_each", "output_schema")
 _CONDITIONS = ("when", "requires")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 LENGTH = 24
@@ -31,6 +32,21 @@ def step_names(steps: Iterable[StepDraft]) -> dict[str, str]:
     names: dict[str, str] = {}
     for step_id in _in_order(edges):
         names[step_id] = _name(known[step_id], edges[step_id], names)
+    return names
+
+
+def call_names(steps: Iterable[StepDraft]) -> dict[str, str]:
+    """For each step, by its id, a name of what it does on what: the same for steps that wait for others, check their
+    results by others words or have other times, but not for one with another condition. What a judgement sees is all
+    that it waits for."""
+    known: dict[str, StepDraft] = {}
+    for step in steps:
+        known.setdefault(step.id, step)
+    names: dict[str, str] = {}
+    for step_id in _in_order(edges_of(known.values())):
+        step = known[step_id]
+        needed = step.depends_on if step.action == "llm" else ()
+        names[step_id] = _name(step, needed, names, _DOES)
     return names
 
 
@@ -58,8 +74,8 @@ def normal(value: JSON, names: Mapping[str, str] | None = None) -> JSON:
     return value
 
 
-def _name(step: StepDraft, needed: tuple[str, ...], names: Mapping[str, str]) -> str:
-    said = {field: normal(getattr(step, field), names) for field in _SAID if getattr(step, field) is not None}
+def _name(step: StepDraft, needed: tuple[str, ...], names: Mapping[str, str], fields: tuple[str, ...] = _SAID) -> str:
+    said = {field: normal(getattr(step, field), names) for field in fields if getattr(step, field) is not None}
     for field in _CONDITIONS:
         if (condition := getattr(step, field)) is not None:
             said[field] = _WORD.sub(lambda word: names.get(word[0], word[0]), " ".join(condition.split()))

@@ -1,0 +1,153 @@
+"""What a run may do by its own plan, and what of a later plan goes beyond that: there a person stands in between. Pure.
+
+The first validated plan, and what people have changed since, was written before anything that a tool has returned could
+have a say in it. A model that plans anew may read, and may do over again what was planned: the same call on the same,
+under whatever id and in whatever order, guarded as it was. All else with an effect asks a person. So text that a run
+meets on its way, be it the words of a failure, can never widen what the run does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from plans.lint import ToolView
+from plans.plan import Plan, Step, highest_risk
+from plans.references import references_in
+from plans.sameness import call_names
+from plans.values import JSON
+
+if TYPE_CHECKING:
+    from nodes.fold import RunFold
+    from tools.tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Charter:
+    """What a new revision is measured by. `before` is the revision that it follows, `begun` the steps of that which are
+    kept, `planned` what earlier revisions had planned of their own accord, `words` what the person has said where it
+    is their word that has the plan changed (None: it is not), `exposed` that the run has met strangers' text, `part`
+    that it is the plan of a sub-goal."""
+
+    before: Plan | None = None
+    begun: Collection[str] = ()
+    planned: Mapping[str, Step] = field(default_factory=dict)
+    words: str | None = None
+    exposed: bool = True
+    part: bool = False
+
+
+def charter_of(fold: RunFold, tools: Mapping[str, Tool], *, words: str | None, part: bool) -> Charter:
+    """What a revision of this run is measured by."""
+    begun = [step.id for step in fold.kept()]
+    return Charter(fold.plan, begun, planned_calls(fold, tools), words, fold.is_exposed, part)
+
+
+def planned_calls(fold: RunFold, tools: Mapping[str, Tool]) -> dict[str, Step]:
+    """The steps that revisions of this run had planned of their own accord, by what they do; of two that do the same
+    the better guarded one. What a tool's declared alternative would do in its place counts as planned with it."""
+    found: dict[str, Step] = {}
+    for plan, swayed in fold.drawn_up:
+        for steps in _with_alternatives(plan.steps, tools):
+            names = call_names(steps)
+            for step in steps:
+                if step.id not in swayed:
+                    known = found.setdefault(names[step.id], step)
+                    found[names[step.id]] = _as_guarded(known, step)
+    return found
+
+
+def _with_alternatives(steps: Sequence[Step], tools: Mapping[str, Tool]) -> Iterable[tuple[Step, ...]]:
+    yield tuple(steps)
+    for step in steps:
+        tool = tools.get(step.tool or "")
+        for fallback in tool.spec.fallbacks if tool is not None else ():
+            if fallback.tool is not None and fallback.args is None:
+                other = step.model_copy(update={"tool": fallback.tool})
+                yield tuple(other if each is step else each for each in steps)
+
+
+def beyond_first(plan: Plan, tools: Mapping[str, ToolView]) -> Plan:
+    """A first plan that a model has written, with a person before each step that cannot be undone: those are of high
+    risk, whatever model and tool say."""
+    for_good = {name for name, tool in tools.items() if tool.effect == "irreversible"}
+    return _with_high_risk(plan, {step.id for step in plan.steps if step.tool in for_good})
+
+
+def within(plan: Plan, tools: Mapping[str, ToolView], charter: Charter) -> tuple[Plan, frozenset[str]]:
+    """A revision that a model has had a say in, with a person before whatever goes beyond what was planned; and the
+    steps that text of strangers may have had a say in. Steps that have begun, and those that the revision before has as
+    they are, stay so."""
+    if charter.before is None:
+        return beyond_first(plan, tools), frozenset()
+    known = {step.id: step for step in charter.before.steps}
+    new = [step for step in plan.steps if step.id not in charter.begun and step != known.get(step.id)]
+    names = call_names(plan.steps)
+    planned = {step.id: charter.planned[names[step.id]] for step in new if names[step.id] in charter.planned}
+    left = [step for step in new if step.id not in planned]
+    asks = {step.id for step in left if _asks(step, tools, charter)}
+    swayed = {step.id for step in left if charter.exposed and not _is_spoken(step, charter)}
+    if charter.words is None and not charter.part:
+        swayed |= {step.id for step in left}
+    steps = tuple(_as_guarded(step, planned[step.id]) if step.id in planned else step for step in plan.steps)
+    asks |= {step.id for step in left if step.id in swayed and _has_effect(step, tools)}
+    return _with_high_risk(plan.model_copy(update={"steps": steps}), asks), frozenset(swayed)
+
+
+def _asks(step: Step, tools: Mapping[str, ToolView], charter: Charter) -> bool:
+    """Whether a step asks although nobody can have swayed its author: it cannot be undone, or its tool is one that a
+    sub-goal brings in."""
+    tool = tools.get(step.tool or "")
+    if tool is None or tool.effect == "read":
+        return False
+    called = {each.tool for each in charter.before.steps if each.risk != "high"} if charter.before else set()
+    return tool.effect == "irreversible" or (charter.part and step.tool not in called)
+
+
+def _is_spoken(step: Step, charter: Charter) -> bool:
+    """Whether all that a step says is in the words of the person who has it planned, and it says something."""
+    if charter.words is None or step.action != "tool":
+        return False
+    said = list(_literals(dict(step.args)))
+    return bool(said) and all(_is_in(each, charter.words) for each in said)
+
+
+def _literals(value: JSON) -> Iterable[JSON]:
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _literals(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _literals(item)
+    elif not (isinstance(value, str) and [str(each) for each in references_in(value)] == [value]):
+        yield value
+
+
+def _is_in(literal: JSON, words: str) -> bool:
+    """Whether a text or a number stands in what a person has said, as a word of its own."""
+    if isinstance(literal, bool) or not isinstance(literal, str | int | float) or literal == "":
+        return False
+    text = f"{literal:g}" if isinstance(literal, float) else str(literal)
+    return re.search(rf"(?<![\w.@-]){re.escape(text.casefold())}(?![\w@-]|\.\w)", words.casefold()) is not None
+
+
+def _has_effect(step: Step, tools: Mapping[str, ToolView]) -> bool:
+    tool = tools.get(step.tool or "")
+    return tool is not None and tool.effect != "read"
+
+
+def _as_guarded(step: Step, other: Step) -> Step:
+    """The step, guarded at least as well as the other."""
+    return step.model_copy(
+        update={
+            "risk": highest_risk(step.risk, other.risk),
+            "require_approval": step.require_approval or other.require_approval,
+        }
+    )
+
+
+def _with_high_risk(plan: Plan, steps: Collection[str]) -> Plan:
+    changed = tuple(step.model_copy(update={"risk": "high"}) if step.id in steps else step for step in plan.steps)
+    return plan.model_copy(update={"steps": changed})
