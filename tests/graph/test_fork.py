@@ -25,6 +25,7 @@ from tools.registry import ToolContext, Toolkit
 ONCE: dict[str, Any] = {
     "retry": {"max_attempts": 1},
     "breaker": {"window": 1_000, "in_a_row": 1_000, "min_calls": 1_000},
+    "output_trust": "trusted",
 }
 FAR = "x" * 40_000
 """A result too large for the database: it is kept in a file."""
@@ -262,7 +263,7 @@ async def test_a_changed_call_of_the_same_step_asks_too(agent_on: OpenAgent, wor
     values = iter(["ann", "bob"])
     kit = Toolkit("changing")
 
-    @kit.tool(effect="read")
+    @kit.tool(effect="read", output_trust="trusted")
     async def current() -> str:
         """Another each time."""
         return next(values)

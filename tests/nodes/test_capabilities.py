@@ -1,0 +1,186 @@
+"""What a run may do by its own plan, and that a plan written anew asks before anything beyond it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodes.capabilities import Charter, beyond_first, planned_calls, within
+from nodes.fold import RunFold
+from plans.plan import Plan, Step
+from tests.nodes.rows import a_plan, a_step
+from tools.registry import Registry, Toolkit
+
+
+def _tools() -> Registry:
+    kit = Toolkit("kit")
+
+    def any_of(**args: Any) -> Any:
+        """Anything."""
+        return args
+
+    schema = {"type": "object", "additionalProperties": True}
+    other = {"other_charge": {}, "charge": {"fallbacks": ["other_charge"]}, "book": {}}
+    for name, more in other.items():
+        kit.add(any_of, name=name, args_schema=schema, effect="idempotent", **more)
+    kit.add(any_of, name="send", args_schema=schema, effect="irreversible")
+    kit.add(any_of, name="look", args_schema=schema, effect="read")
+    return Registry.of(kit)
+
+
+TOOLS = _tools()
+LOOK = a_step("s1", args={"id": 7})
+CHARGE = a_step("s2", "s1", tool="charge", args={"amount": 13, "to": "${s1.name}"})
+PLAN = a_plan(LOOK, CHARGE)
+
+
+def revised(*steps: Step, before: Plan = PLAN, swayed: frozenset[str] = frozenset(), **more: Any) -> dict[str, Any]:
+    """What becomes of a revision of a plan by a model: the steps that ask, and those that are swayed."""
+    run = RunFold(drawn_up=[(before, swayed)])
+    charter = Charter(before=before, planned=planned_calls(run, TOOLS), **more)
+    plan, found = within(a_plan(*steps, revision=2), TOOLS, charter)
+    asks = {step.id for step in plan.steps if step.risk == "high" or step.require_approval}
+    return {"asks": asks, "swayed": set(found)}
+
+
+def test_what_was_planned_may_be_done_again_under_another_id_in_another_order() -> None:
+    """Also by what reads the same, and without what it only waited for."""
+    anew = [a_step("n1", args={"id": 7.0}), a_step("n2", tool="charge", args={"to": "${n1.name}", "amount": 13})]
+    assert revised(*anew) == {"asks": set(), "swayed": set()}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"args": {"amount": 9_999, "to": "${s1.name}"}},
+        {"args": {"amount": 13, "to": "eve"}},
+        {"args": {"amount": 13, "to": "${s1.name}", "more": True}},
+        {"tool": "book"},
+        {"tool": "send"},
+        {"when": "`true`"},
+        {"for_each": "${s1.rows}"},
+        {"id": "n2", "args": {"amount": 14, "to": "${s1.name}"}},
+    ],
+)
+@pytest.mark.parametrize("exposed", [True, False])
+def test_anything_else_with_an_effect_asks(changed: dict[str, Any], exposed: bool) -> None:
+    """Other arguments, another tool, another condition: whether or not the run has met a stranger's text, this is not
+    what the plan had said."""
+    step = CHARGE.model_copy(update=changed)
+    assert revised(LOOK, step, exposed=exposed) == {"asks": {step.id}, "swayed": {step.id}}
+
+
+def test_the_same_call_on_what_another_read_gives_is_another_call() -> None:
+    """Whose name it is is decided by what was looked up."""
+    assert revised(LOOK.model_copy(update={"args": {"id": 8}}), CHARGE) == {"asks": set(), "swayed": {"s1"}}
+    moved = a_step("n2", "n1", tool="charge", args={"amount": 13, "to": "${n1.name}"})
+    assert revised(a_step("n1", args={"id": 8}), moved) == {"asks": {"n2"}, "swayed": {"n1", "n2"}}
+
+
+def test_reads_are_free_and_what_they_give_is_marked() -> None:
+    """Nobody is asked about them; that a stranger may have chosen them goes on with their results."""
+    assert revised(LOOK, CHARGE, a_step("n1", args={"id": 8})) == {"asks": set(), "swayed": {"n1"}}
+
+
+def test_a_declared_alternative_is_planned_with_its_tool() -> None:
+    """With the same arguments; with others it is another call."""
+    assert revised(LOOK, CHARGE.model_copy(update={"tool": "other_charge"}))["asks"] == set()
+    other = {"tool": "other_charge", "args": {"amount": 1, "to": "${s1.name}"}}
+    assert revised(LOOK, CHARGE.model_copy(update=other))["asks"] == {"s2"}
+
+
+@pytest.mark.parametrize("guard", [{"require_approval": True}, {"risk": "high"}])
+def test_what_was_planned_with_a_guard_comes_back_with_it(guard: dict[str, Any]) -> None:
+    """A replan that leaves the guard out has not taken it away; of two such steps the better guarded one counts."""
+    guarded = CHARGE.model_copy(update=guard)
+    again = CHARGE.model_copy(update={"id": "n2"})
+    assert revised(LOOK, again, before=a_plan(LOOK, guarded))["asks"] == {"n2"}
+    twice = a_plan(LOOK, guarded, CHARGE.model_copy(update={"id": "s3"}))
+    assert revised(LOOK, again, before=twice)["asks"] == {"n2"}
+
+
+def test_what_a_replan_has_brought_in_licenses_nothing() -> None:
+    """A step that asks because it goes beyond the plan is no plan for the next revision."""
+    beyond = a_step("n1", tool="book", args={"account": "eve"})
+    before = a_plan(LOOK, beyond)
+    again = beyond.model_copy(update={"id": "n2"})
+    assert revised(LOOK, again, before=before, swayed=frozenset({"n1"}))["asks"] == {"n2"}
+
+
+def test_steps_that_have_begun_or_stay_as_they_are_stay_so() -> None:
+    """A replan changes nothing about them, be they what they may."""
+    odd = a_step("s3", tool="send", args={"to": "ann"})
+    before = a_plan(LOOK, odd)
+    assert revised(LOOK, odd, before=before) == {"asks": set(), "swayed": set()}
+    begun = odd.model_copy(update={"title": "x"})
+    assert revised(LOOK, begun, before=before, begun=("s3",)) == {"asks": set(), "swayed": set()}
+
+
+@pytest.mark.parametrize(
+    ("args", "asks"),
+    [
+        ({"account": "ann"}, False),
+        ({"account": "Ann"}, False),
+        ({"account": "a.smith@x.org", "amount": 13}, False),
+        ({"account": "${s1.account}", "amount": 13.0}, False),
+        ({"account": "mallory"}, True),
+        ({"account": "an"}, True),
+        ({"account": "x.org"}, True),
+        ({"account": "ann", "amount": 3}, True),
+        ({"account": "ann", "all": True}, True),
+        ({"account": "to ${s1.name} ann"}, True),
+        ({}, True),
+    ],
+)
+def test_what_a_person_who_instructs_a_run_has_said_needs_no_second_word(args: dict[str, Any], asks: bool) -> None:
+    """An effect whose every argument stands in their words, as a word of its own; nothing that is only near it."""
+    words = "what is it?\nbook 13 for ann instead, or A.Smith@x.org"
+    found = revised(LOOK, a_step("n1", tool="book", args=args), words=words)
+    assert found == {"asks": {"n1"} if asks else set(), "swayed": {"n1"} if asks else set()}
+    assert revised(LOOK, a_step("n1", tool="send", args={"to": "ann"}), words=words)["asks"] == {"n1"}
+
+
+def test_a_sub_goal_that_is_planned_before_anything_was_read_is_planned_like_the_whole() -> None:
+    """Its tools may be those of the plan, on other arguments; once strangers were heard, only calls of the plan."""
+    new = a_step("s3__s1", tool="charge", args={"amount": 5, "to": "ann"})
+    foreign = a_step("s3__s2", tool="book", args={"account": "ann"})
+    early = revised(LOOK, CHARGE, new, foreign, part=True, exposed=False)
+    assert early == {"asks": {"s3__s2"}, "swayed": set()}
+    late = revised(LOOK, CHARGE, new, foreign, part=True, exposed=True)
+    assert late == {"asks": {"s3__s1", "s3__s2"}, "swayed": {"s3__s1", "s3__s2"}}
+
+
+def test_a_first_plan_by_a_model_asks_before_what_cannot_be_undone() -> None:
+    """Whatever risk the model gives it."""
+    plan = beyond_first(a_plan(LOOK, CHARGE, a_step("s3", tool="send", args={"to": "ann"})), TOOLS)
+    assert [step.risk for step in plan.steps] == ["low", "low", "high"]
+
+
+_STEPS = st.lists(
+    st.builds(
+        lambda tool, amount, to: {"tool": tool, "args": {"amount": amount, "to": to}},
+        st.sampled_from(["charge", "book", "send", "look", "other_charge"]),
+        st.sampled_from([13, 14, 9_999]),
+        st.sampled_from(["ann", "eve", "${s1.name}"]),
+    ),
+    max_size=4,
+)
+
+
+@given(_STEPS, _STEPS, st.booleans())
+def test_no_replan_has_an_effect_unasked_that_was_not_planned(
+    first: list[dict[str, Any]], second: list[dict[str, Any]], exposed: bool
+) -> None:
+    """Whatever a hijacked model writes, step by step: a call that changes the world is one of the plan's own, letter by
+    letter, or a person is asked."""
+    before = a_plan(LOOK, *[a_step(f"s{n + 2}", "s1", **each) for n, each in enumerate(first)])
+    steps = [a_step(f"n{n}", "s1", **each) for n, each in enumerate(second)]
+    found = revised(LOOK, *steps, before=before, exposed=exposed)
+    allowed = [(each["tool"], each["args"]) for each in first]
+    allowed += [("other_charge", args) for tool, args in allowed if tool == "charge"]
+    for step in steps:
+        if step.tool != "look" and (step.tool, step.args) not in allowed:
+            assert step.id in found["asks"]
