@@ -23,7 +23,7 @@ def _tools() -> Registry:
         return args
 
     schema = {"type": "object", "additionalProperties": True}
-    other = {"other_charge": {}, "charge": {"fallbacks": ["other_charge"]}, "book": {}}
+    other: dict[str, dict[str, Any]] = {"other_charge": {}, "charge": {"fallbacks": ["other_charge"]}, "book": {}}
     for name, more in other.items():
         kit.add(any_of, name=name, args_schema=schema, effect="idempotent", **more)
     kit.add(any_of, name="send", args_schema=schema, effect="irreversible")

@@ -235,4 +235,4 @@ def test_a_refund_is_guarded_by_its_declaration() -> None:
     """Money leaves only as an idempotent, high-risk step whose order, amount and currency count as sensitive."""
     spec = TOOLS["issue_refund"].spec
     assert (spec.effect, spec.risk, spec.roles) == ("idempotent", "high", ())
-    assert {"order_id", "amount", "currency"} <= set(spec.sensitive_args)
+    assert {"order_id", "amount", "currency"} <= set(spec.sensitive_args or ())

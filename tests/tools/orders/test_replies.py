@@ -173,5 +173,5 @@ def test_a_reply_is_guarded_by_its_declaration() -> None:
     """A letter leaves only as an irreversible, high-risk step; a reworded letter is still the same letter."""
     spec = TOOLS["send_reply"].spec
     assert (spec.effect, spec.risk, spec.retry.max_attempts) == ("irreversible", "high", 1)
-    assert {"recipient", "subject", "body"} <= set(spec.sensitive_args)
+    assert {"recipient", "subject", "body"} <= set(spec.sensitive_args or ())
     assert spec.identity_args == ("order_id", "recipient")
