@@ -65,11 +65,11 @@ async def verify(
     *,
     chains: Sequence[str] | None = None,
     key: bytes | None = None,
-    anchor: Anchor | None = None,
+    anchors: Sequence[Anchor] = (),
 ) -> Verified:
     """Verify some chains, or all of them and the seals, as they are at one moment. Nothing is changed or waited for."""
     async with _snapshot(database) as connection:
-        return await verify_on(connection, chains=chains, key=key, anchor=anchor)
+        return await verify_on(connection, chains=chains, key=key, anchors=anchors)
 
 
 async def verify_on(
@@ -77,20 +77,20 @@ async def verify_on(
     *,
     chains: Sequence[str] | None = None,
     key: bytes | None = None,
-    anchor: Anchor | None = None,
+    anchors: Sequence[Anchor] = (),
 ) -> Verified:
     """The same as this transaction sees it. Its time zone must be UTC."""
     found = Verified()
     known = await _rows(connection, "audit_chains", {"chains": None if chains is None else list(chains)})
     if chains is None:
-        await _verify_seals(connection, found, key, anchor)
+        await _verify_seals(connection, found, key, anchors)
     for page in _pages(known):
         await _verify_chains(connection, found, page)
     return found
 
 
 async def _verify_seals(
-    connection: AsyncConnection[Any], found: Verified, key: bytes | None, anchor: Anchor | None
+    connection: AsyncConnection[Any], found: Verified, key: bytes | None, anchors: Sequence[Anchor]
 ) -> None:
     seals = [Seal(**row) for row in await _rows(connection, "audit_seals", {})]
     before = ORIGIN
@@ -105,7 +105,7 @@ async def _verify_seals(
     if key is not None and seals:
         found.findings += check_signatures(seals, key)
         found.signed = True
-    if anchor is not None:
+    for anchor in anchors:
         found.findings += _check_anchor(seals, anchor)
         found.anchored = True
     found.seals, found.sealed_at = len(seals), seals[-1].at if seals else None

@@ -897,7 +897,7 @@ WITH named AS (
     UNION SELECT 'settings' FROM surestep.tool_changes
 )
 SELECT chain, c.salt, coalesce(c.length, 0) AS length, c.head, r.run_id IS NOT NULL AS stored,
-    t.archived_at IS NOT NULL AS archived, t.erased_at IS NOT NULL AS erased
+    t.archived_at IS NOT NULL AS archived, t.erased_at IS NOT NULL AS erased, coalesce(r.tenant, t.tenant) AS tenant
 FROM named LEFT JOIN surestep.audit_chains c USING (chain) LEFT JOIN surestep.runs r ON r.run_id = chain
     LEFT JOIN surestep.tombstones t ON t.run_id = chain
 WHERE %(chains)s::text[] IS NULL OR chain = ANY (%(chains)s::text[])
@@ -921,6 +921,21 @@ SELECT run_id, status, created_at, true FROM surestep.tombstones
 WHERE thread_sha256 = %(thread_sha256)s AND (archived_at IS NOT NULL OR erased_at IS NOT NULL)
     AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)
 ORDER BY 3, 1;
+
+-- name: audit_words
+-- Who has said what about which step, by the key of a decision and by that of a request.
+SELECT 'decision' AS what, d.decision_id::text AS key, a.step_id, a.request ->> 'tool' AS tool, d.decided_by,
+    d.decision ->> 'type' AS said, d.via
+FROM surestep.decisions d JOIN surestep.approvals a USING (approval_id) WHERE a.run_id = %(run_id)s
+UNION ALL
+SELECT 'approval', approval_id, step_id, request ->> 'tool', decided_by, decision ->> 'type', NULL
+FROM surestep.approvals WHERE run_id = %(run_id)s;
+
+-- name: audit_salt
+SELECT salt FROM surestep.audit_chains WHERE chain = %s;
+
+-- name: audit_changes
+SELECT change_id::text AS key, tool, changed_by FROM surestep.tool_changes;
 
 -- name: audit_moment
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;

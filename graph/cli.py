@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 import typer.main
 
-from graph.cli_keeping import archive, doctor, sweep
+from graph.cli_keeping import archive, audit, doctor, sweep
 from graph.cli_options import (
     Approve,
     Eager,
@@ -212,7 +212,7 @@ def show(
     show_drafts(thread, output, raw, as_json=json) if plans else show_thread(thread, output, raw, as_json=json)
 
 
-for keeping in (archive, sweep, doctor):
+for keeping in (archive, sweep, audit, doctor):
     app.command()(keeping)
 
 

@@ -37,6 +37,31 @@ def sweep(every: Every = None, toolkit: Toolkits = None, json: Json = False) -> 
     sweep_all(every, toolkit or [], as_json=json)
 
 
+def audit(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[THREAD|verify|seal]", help="A thread; or verify, or seal; default: what is of no run."
+        ),
+    ] = None,
+    thread: Annotated[
+        str | None, typer.Option("--thread", metavar="ID", help="With verify: only this thread. Else as THREAD.")
+    ] = None,
+    export: Annotated[
+        str | None, typer.Option("--export", metavar="FILE|-", help="Write entries as JSON lines; without THREAD, all.")
+    ] = None,
+    anchor: Annotated[
+        str | None,
+        typer.Option("--anchor", metavar="FILE|-", help="With verify: seals that were kept elsewhere, one in a line."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show what was done, decided and changed, and whether the record is whole."""
+    from graph.commands.audit import AuditWish, audited
+
+    audited(AuditWish(what, thread, export, anchor), as_json=json)
+
+
 def doctor(toolkit: Toolkits = None, json: Json = False) -> None:
     """Check what a run needs, and say what to do about it."""
     from graph.commands.doctor import examine

@@ -50,7 +50,13 @@ def options_from(settings: Settings, *, served: bool = False) -> EngineOptions:
         review=settings.review,
         sealing_key=settings.sealing_key.get_secret_value() if settings.sealing_key else None,
         secrets=settings.secrets,
+        audit_key=audit_key_from(settings),
     )
+
+
+def audit_key_from(settings: Settings) -> bytes | None:
+    """The key that signs what was audited, if there is one."""
+    return settings.audit_key.get_secret_value().encode() if settings.audit_key else None
 
 
 def policy_from(settings: Settings) -> PolicySource:

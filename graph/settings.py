@@ -34,7 +34,7 @@ NO_VERIFIER = "off"
 OF_SECRETS = "SURESTEP_SECRET_"
 SECRET = frozenset(
     {"api_key", "auth_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp", "openapi",
-     "notify_url", "notify_secret", "server_token", "sealing_key", "secrets"}
+     "notify_url", "notify_secret", "server_token", "sealing_key", "secrets", "audit_key"}
 )  # fmt: skip
 """Settings whose value is never repeated in a message."""
 TABLES = ("mcp", "openapi", "secrets")
@@ -86,6 +86,7 @@ class Settings(BaseModel):
     `policy` is the file with the rules that say who may do what, and who is asked (`docs/policy.md`).
     `secrets` are what `${secrets.NAME}` stands for (`SURESTEP_SECRET_NAME`), `sealing_key` what secrets of runs are
     encrypted with, `privacy` what finds personal data (`docs/privacy.md`).
+    `audit_key` signs the seals of the audit, a secret of at least 32 bytes that is not to be in the database.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -142,6 +143,7 @@ class Settings(BaseModel):
     sealing_key: SecretStr | None = None
     secrets: NamedSecrets = Field(default_factory=dict, repr=False)
     privacy: Literal["builtin", "presidio", "off"] = "builtin"
+    audit_key: SecretStr | None = Field(default=None, min_length=32)
 
     @field_validator("toolkits", "http_hosts", "http_private_hosts", "roles", "start_roles", mode="before")
     @classmethod

@@ -67,6 +67,7 @@ class EngineOptions:
     connections: Mapping[str, str] = field(default_factory=dict)
     checks: bool = True
     plan_versions: PlanVersions = PLAN_VERSIONS
+    audit_key: bytes | None = field(default=None, repr=False)
     principal: Principal | None = PROGRAM
     start_roles: tuple[str, ...] = ()
     policy: PolicySource = NO_POLICY

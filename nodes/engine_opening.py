@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 
 from checkpoints.approvals import Approvals
 from checkpoints.artifacts import ArtifactStore
+from checkpoints.audit_sealing import sealing
 from checkpoints.background import stop
 from checkpoints.breaker_windows import BreakerWindows
 from checkpoints.connections import IDLE_SECONDS, Connections
@@ -51,6 +52,7 @@ async def open_engine(
     """
     async with held(registry.toolkits), AsyncExitStack() as stack:
         database = await stack.enter_async_context(_database(options))
+        await stack.enter_async_context(sealing(database, options.audit_key))
         await apply_schemas(database, {kit.name: kit.schema_sql for kit in registry.toolkits if kit.schema_sql})
         clock = Clock()
         artifacts = ArtifactStore(database, options.artifacts_url or str(options.folder / "artifacts"))

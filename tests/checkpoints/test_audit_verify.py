@@ -191,7 +191,7 @@ async def test_a_cut_back_to_an_older_seal_is_seen_by_who_has_kept_the_newer(liv
         await journal.append(a_row(5, "r1"))
     kept = await Audit(lived).seal(KEY)
     assert kept is not None
-    assert await found(lived, key=KEY, anchor=Anchor(kept.seal, kept.hash)) == []
+    assert await found(lived, key=KEY, anchors=[Anchor(kept.seal, kept.hash)]) == []
     await tamper(
         lived, "DELETE FROM surestep.audit_seals WHERE seal = 2", "DELETE FROM surestep.audit_sealed WHERE seal = 2",
         "DELETE FROM surestep.journal WHERE run_id = 'r1' AND n = 5",
@@ -200,9 +200,9 @@ async def test_a_cut_back_to_an_older_seal_is_seen_by_who_has_kept_the_newer(liv
         " AND seq = 8) WHERE chain = 'r1'",
     )  # fmt: skip
     assert await found(lived, key=KEY) == []
-    assert await found(lived, key=KEY, anchor=Anchor(kept.seal, kept.hash)) == ["anchor_missing"]
+    assert await found(lived, key=KEY, anchors=[Anchor(kept.seal, kept.hash)]) == ["anchor_missing"]
     other = Anchor(1, bytes(32))
-    assert await found(lived, key=KEY, anchor=other) == ["rewritten"]
+    assert await found(lived, key=KEY, anchors=[other]) == ["rewritten"]
 
 
 async def test_a_key_may_be_replaced(lived: Database) -> None:
