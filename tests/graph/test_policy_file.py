@@ -89,6 +89,14 @@ def test_a_file_is_looked_at_again(tmp_path: Path) -> None:
         source.read()
 
 
+def test_the_documented_policy_can_be_used() -> None:
+    """The example in docs/policy.md is one: it denies, asks and allows what it says."""
+    page = (Path(__file__).resolve().parents[2] / "docs/policy.md").read_text(encoding="utf-8")
+    shown = policy_of(page.split("```toml\n")[1].split("```")[0].encode(), Path("docs/policy.md"))
+    assert [rule.then for rule in shown.rules] == ["allow", "ask", "allow"]
+    assert (len(shown.floors), len(shown.trusted), shown.asking.approvers) == (1, 1, ("operations",))
+
+
 def test_settings_name_the_file(tmp_path: Path) -> None:
     """By the file of settings or the environment; one that is not there is refused at once."""
     file = tmp_path / "policy.toml"
