@@ -86,7 +86,7 @@ def test_every_setting_has_a_variable() -> None:
         "http_private_hosts": "in.example.com=10.0.0.5", "http_max_bytes": "4096", "http_certificates": "c.pem",
         "structured_output": "tools", "on_unplannable": "refuse", "plan_canary": "10", "review": "every",
         "model_first_token_s": "30", "model_timeout_s": "90", "prompt_tokens": "8000", "eager": "true",
-        "prices": "org/gpt-x=0.5/1.5, small = 0 / 0.25", "sealing_key": "k" * 16, "privacy": "off",
+        "prices": "org/gpt-x=0.5/1.5, small = 0 / 0.25", "sealing_key": "k" * 16, "privacy": "off", "audit_key": "a" * 32,
         "approval_expires_s": "none", "sweep_every_s": "off",
         "notify_url": "https://hooks.example.com/surestep?to=ann", "notify_secret": "0123456789abcdef",
         "server_url": "http://127.0.0.1:2024", "server_token": "t", "policy": "p",
