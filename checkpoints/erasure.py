@@ -72,7 +72,7 @@ class Erasure:
             await self._check_forks(thread_id, [*(run.run_id for run in runs), *(stone.run_id for stone in stones)])
             await self._erase_archives(stones)
             reached("erasure.archives_deleted")
-            await self._erase_rows(thread_id, runs, leases)
+            await self._erase_rows(thread_id, tenant, runs, leases)
             reached("erasure.rows_deleted")
         deleted, left = await sweep(self.database, self.artifacts)
         known = dict.fromkeys([*(stone.run_id for stone in reversed(stones)), *(run.run_id for run in runs)])
@@ -122,12 +122,15 @@ class Erasure:
                 await in_thread(self.archives.place_of(stone).remove, stone.folder)
                 await in_thread(here.remove, stone.folder)
 
-    async def _erase_rows(self, thread_id: str, runs: Sequence[RunRecord], leases: Sequence[Lease]) -> None:
+    async def _erase_rows(
+        self, thread_id: str, tenant: str, runs: Sequence[RunRecord], leases: Sequence[Lease]
+    ) -> None:
         of = {run.run_id: run for run in runs}
         owned = [of[lease.run_id] for lease in leases]
         wanted = {
             "thread_id": thread_id,
             "thread_sha256": hashed(thread_id),
+            "tenant": tenant,
             "run_ids": [lease.run_id for lease in leases],
             "fences": [lease.fence for lease in leases],
             "requests": [hashed(run.request_id) for run in owned],

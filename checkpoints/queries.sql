@@ -411,15 +411,15 @@ SELECT owner, pg_notify('surestep_cancel', run_id) FROM asked;
 -- ---------------------------------------------------------------- runs
 
 -- name: create_run
--- A thread has one open run: where it has one, nothing is stored.
+-- A thread has one open run, and one tenant: where it has a run already that is either, nothing is stored.
 WITH thread AS MATERIALIZED (
-    SELECT surestep.open_run(%(thread_id)s) AS open_run
+    SELECT surestep.run_in_the_way(%(thread_id)s, %(tenant)s) AS in_the_way
 ), created AS (
     INSERT INTO surestep.runs (run_id, thread_id, tenant, request_id, goal, input, input_sha256, status, summary)
     SELECT
         %(run_id)s, %(thread_id)s, %(tenant)s, %(request_id)s, %(goal)s, %(input)s::jsonb, %(input_sha256)s, %(status)s,
         %(summary)s::jsonb
-    FROM thread WHERE open_run IS NULL
+    FROM thread WHERE in_the_way IS NULL
     ON CONFLICT (tenant, request_id) DO NOTHING
     RETURNING *
 ), leased AS (
@@ -431,7 +431,7 @@ SELECT * FROM created;
 -- Rule 18: the run, its first rows and its references to the parent's results are one statement: all of it or nothing.
 -- The rows have the fence that nobody has ever held. A file is referred to by its place, a small body is copied.
 WITH thread AS MATERIALIZED (
-    SELECT surestep.open_run(%(thread_id)s) AS open_run
+    SELECT surestep.run_in_the_way(%(thread_id)s, %(tenant)s) AS in_the_way
 ), created AS (
     INSERT INTO surestep.runs (
         run_id, thread_id, tenant, request_id, goal, input, input_sha256, status, summary, forked_from
@@ -439,7 +439,7 @@ WITH thread AS MATERIALIZED (
     SELECT
         %(run_id)s, %(thread_id)s, %(tenant)s, %(request_id)s, %(goal)s, %(input)s::jsonb, %(input_sha256)s, %(status)s,
         %(summary)s::jsonb, %(forked_from)s
-    FROM thread WHERE open_run IS NULL
+    FROM thread WHERE in_the_way IS NULL
     ON CONFLICT (tenant, request_id) DO NOTHING
     RETURNING *
 ), leased AS (
@@ -1149,12 +1149,13 @@ WITH given AS (
 ), answers AS (
     -- Answers that a run of this thread has asked for last; of those of older versions nobody knows who has.
     DELETE FROM surestep.tool_cache c USING over
-    WHERE c.run_id IS NULL OR c.run_id = ANY (%(run_ids)s::text[]) OR c.run_id IN (
+    WHERE (c.run_id IS NULL AND %(tenant)s::text = '') OR c.run_id = ANY (%(run_ids)s::text[]) OR c.run_id IN (
         SELECT t.run_id FROM surestep.tombstones t WHERE t.thread_sha256 = %(thread_sha256)s
     )
 ), fingerprints AS (
-    -- A hash of arguments can be guessed.
+    -- A hash of arguments can be guessed; a tenant's keys begin with its name.
     DELETE FROM surestep.failed_calls USING over
+    WHERE CASE %(tenant)s::text WHEN '' THEN strpos(key, '/') = 0 ELSE starts_with(key, %(tenant)s::text || '/') END
 ), unsealed AS (
     DELETE FROM surestep.secrets s USING over WHERE s.run_id = ANY (%(run_ids)s::text[])
 ), gone AS (

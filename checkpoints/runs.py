@@ -104,7 +104,7 @@ class Runs:
         """The archived run of a request that has no row any more. Raises UsageError where there is none."""
         stone = await self._tombstones.of_request(record.request_id, record.tenant)
         if stone is None:
-            latest = await self.latest(record.thread_id)
+            latest = await self._in_the_way(record)
             if latest is not None and latest.status in OPEN:
                 refusal = ThreadBusy if latest.status == "running" else UsageError
                 raise refusal(
@@ -119,6 +119,17 @@ class Runs:
                 "it is to be done again"
             )
         return _of_stone(stone)
+
+    async def _in_the_way(self, record: RunRecord) -> RunRecord | None:
+        """The newest run of a thread on which none could begin. Raises UsageError where the thread is another tenant's,
+        and says no more of it than that."""
+        latest = await self.latest(record.thread_id)
+        tenants = {stone.tenant for stone in await self._tombstones.of_thread(record.thread_id)}
+        if (tenants | ({latest.tenant} if latest is not None else set())) - {record.tenant}:
+            raise UsageError(
+                f"the thread id {record.thread_id!r} cannot be used here; choose another, or leave it out to get one"
+            )
+        return latest
 
     async def get(self, run_id: str) -> RunRecord | None:
         """The run of this id, be it archived."""

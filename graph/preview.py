@@ -53,10 +53,10 @@ async def _without_a_model(engine: Engine, head: RunHead) -> _Drafted | None:
     known: _Drafted | None = None
     if head.given_plan is not None:
         known = _Drafted(head.given_plan, "file")
-    elif (chosen := await from_template(engine, head.goal, prompt_inputs(head), head.template)) is not None:
+    elif (chosen := await from_template(engine, head, head.goal, head.template)) is not None:
         known = _Drafted(chosen.draft, "template", chosen.template.name)
-    elif engine.planner is None and await near_template(engine, head.goal, prompt_inputs(head)) is None:
-        raise ModelNotConfigured(why_aside(engine, head.goal) or NO_PLANNER)
+    elif engine.planner is None and await near_template(engine, head) is None:
+        raise ModelNotConfigured(why_aside(engine, head) or NO_PLANNER)
     if known is None:
         return None
     if errors := errors_among(await _lint(engine, known.draft, head)):
@@ -123,7 +123,7 @@ async def _asked_for(engine: Engine, head: RunHead) -> _Drafted:
 async def _by_small_model(engine: Engine, head: RunHead) -> Filled | None:
     """A template that is near, filled by the small model if there is one."""
     inputs = prompt_inputs(head)
-    template = await near_template(engine, head.goal, inputs)
+    template = await near_template(engine, head)
     if template is None or engine.small is None:
         return None
     try:

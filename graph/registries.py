@@ -67,5 +67,5 @@ def _of_document(name: str, service: Service, settings: Settings) -> Toolkit:
 
 
 def templates_from(settings: Settings) -> Sequence[Template]:
-    """The shipped templates, and those of the user's folder before them."""
+    """The shipped templates, and those of the user's folder before them, of whatever tenant."""
     return load_templates(settings.templates)

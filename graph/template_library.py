@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from checkpoints.template_uses import Standing, TemplateUses
+from nodes.template_choice import known_to
 from nodes.template_learning import Learned, learned
 from nodes.template_plans import named
 from plans.errors import InvalidInput
@@ -49,11 +50,15 @@ class TemplateLibrary:
 
     async def standing(self) -> list[TemplateStanding]:
         """How each of the agent's templates has served, in their order."""
-        return await standing_of(self._engine.templates, self._engine.template_uses)
+        return await standing_of(self._known, self._engine.template_uses)
+
+    @property
+    def _known(self) -> Sequence[Template]:
+        return known_to(self._engine, self._driver.principal.tenant)
 
     async def restore(self, name: str) -> None:
         """Have a template that is set aside matched again. Raises InvalidInput for one that is not, or is none."""
-        await restored(self._engine.templates, self._engine.template_uses, name)
+        await restored(self._known, self._engine.template_uses, name)
 
     async def learn(self, run: str, *, name: str | None = None) -> Learned:
         """A template from a clean run, by its thread or run id: a text to be reviewed, which nothing uses yet.

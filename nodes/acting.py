@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -14,7 +15,9 @@ from plans.principals import Principal
 
 if TYPE_CHECKING:
     from nodes.engine import Engine
+    from nodes.session import Session
     from nodes.state import Context
+    from tools.ports import Ports
 
 SERVERS_WORD = "langgraph_auth_user"
 """Where a server that has authenticated a caller says who it is. It drops what a client sends under this name."""
@@ -52,6 +55,12 @@ def _authenticated(configurable: Mapping[str, Any]) -> Principal:
 def role_wanted(context: Context | None) -> str | None:
     """The role that a caller of the graph asks for; it has to be one of theirs."""
     return context.role if context is not None else None
+
+
+def ports_of(session: Session) -> Ports:
+    """What this run's calls share with others: kept results and failures with its tenant's only."""
+    ports, tenant = session.engine.ports, session.head.tenant
+    return ports if ports.tenant == tenant else replace(ports, tenant=tenant)
 
 
 async def check_tenant(engine: Engine, run_id: str, principal: Principal) -> None:

@@ -88,7 +88,7 @@ async def _head(
     who: Principal,
     sealing: Sealing,
 ) -> RunHead:
-    inputs, files = await declared_inputs(state.get("inputs") or {}, engine.options.input_root)
+    inputs, files = await declared_inputs(state.get("inputs") or {}, *folder_of_inputs(engine, who))
     goal, given = goal_text(state), state.get("plan")
     if goal is None and given is None:
         raise InvalidInput("there is no goal: send `goal`, or `messages` that end with a person's message")
@@ -113,6 +113,15 @@ async def _head(
 def stricter(*reviews: Review) -> Review:
     """Of what is said about reviews by several the strictest: who asks for one is not outvoted."""
     return max(reviews, key=get_args(Review).index)
+
+
+def folder_of_inputs(engine: Engine, who: Principal) -> tuple[Path | None, bool]:
+    """Where a client's files are, and whether the folders in there are others': each tenant has one of its name, and
+    who comes without a tenant where tokens may name one has what lies beside them."""
+    root = engine.options.input_root
+    if root is None or who.tenant:
+        return root and root / who.tenant, False
+    return root, engine.options.principal is None
 
 
 def new_head(*, output: Path, **fields: Any) -> RunHead:

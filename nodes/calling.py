@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from checkpoints.connections import GuardedTransaction
 from checkpoints.crash_points import reached
 from checkpoints.rows import Row
+from nodes.acting import ports_of
 from nodes.admit import Run
 from nodes.doubt import bounded
 from nodes.handing import context, seconds_for
@@ -115,7 +116,7 @@ async def _probe(session: Session, unit: str, step: Step, tool: Tool, intent: Ma
     """Ask the tool whether the effect with this key has happened; its result, or None if it has not."""
     run = session.fold.run(unit)
     ctx = context(session, unit, step, tool, intent["key"], run.attempt)
-    found = await tool.ask_probe(intent["key"], ctx, session.engine.ports)
+    found = await tool.ask_probe(intent["key"], ctx, ports_of(session))
     if isinstance(found, Failure):
         await _unknown(session, unit, run.attempt, tool.name, "and whether it has happened could not be found out")
     elif found is None and is_inherited(run):
@@ -145,7 +146,7 @@ async def read_early(session: Session, attempt: Attempt, name: str) -> Success |
     if tool.effect != "read":
         raise AssertionError(f"{tool.name} is not called before the plan is stored: it has an effect")
     await session.record("early", attempt.unit, attempt.number, body={"tool": tool.name, "call": name}, wait=True)
-    ctx, ports = context(session, attempt.unit, attempt.step, tool, attempt.key, attempt.number), session.engine.ports
+    ctx, ports = context(session, attempt.unit, attempt.step, tool, attempt.key, attempt.number), ports_of(session)
     outcome = await call(tool, attempt.args, ctx, ports, role=head.role, tries=head.limits.max_attempts)
     return outcome if isinstance(outcome, Success) else None
 
@@ -158,7 +159,7 @@ async def _call(session: Session, attempt: Attempt) -> None:
     if unit in session.acting:
         session.acting[unit] = ctx.deadline
     try:
-        head, ports = session.head, session.engine.ports
+        head, ports = session.head, ports_of(session)
         late, tries = session.late.heard_by(session, attempt), head.limits.max_attempts
         outcome = await call(attempt.tool, attempt.args, ctx, ports, role=head.role, tries=tries, late=late)
         if attempt.tool.effect != "read":

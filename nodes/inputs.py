@@ -18,9 +18,12 @@ from plans.values import unclean
 NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
-async def declared_inputs(given: Mapping[str, Any], root: Path | None) -> tuple[dict[str, Any], dict[str, InputFile]]:
-    """Values and files. A `Path`, or `{"file": "…"}` from a client, is a file; a client's must lie under `root`. A
-    `SecretStr`, or `{"secret": "…"}` from a client, is a secret, and comes out as a SecretStr.
+async def declared_inputs(
+    given: Mapping[str, Any], root: Path | None, is_flat: bool = False
+) -> tuple[dict[str, Any], dict[str, InputFile]]:
+    """Values and files. A `Path`, or `{"file": "…"}` from a client, is a file; a client's must lie under `root`, and
+    directly in it where it `is_flat`. A `SecretStr`, or `{"secret": "…"}` from a client, is a secret, and comes out as
+    a SecretStr.
 
     Raises InvalidInput that names the input, what was found, and what is expected.
     """
@@ -33,7 +36,7 @@ async def declared_inputs(given: Mapping[str, Any], root: Path | None) -> tuple[
         elif isinstance(value, SecretStr) or is_told_secret(value):
             values[name] = secret_input(name, value)
         elif isinstance(value, Mapping) and set(value) == {"file"}:
-            files[name] = await asyncio.to_thread(_client_file, name, str(value["file"]), root)
+            files[name] = await asyncio.to_thread(_client_file, name, str(value["file"]), root, is_flat)
         else:
             if problem := next(unclean(value), None):
                 raise InvalidInput(f"the input {name!r} cannot be stored: {problem[1]}")
@@ -82,14 +85,14 @@ def _changed(name: str, file: InputFile) -> bool:
         return bool(file.sha256)  # without a hash it was gone when it was last looked at
 
 
-def _client_file(name: str, path: str, root: Path | None) -> InputFile:
+def _client_file(name: str, path: str, root: Path | None, is_flat: bool) -> InputFile:
     if root is None:
         raise InvalidInput(
             f"the input {name!r} names a file, and this server takes none; set SURESTEP_INPUT_ROOT to the folder "
             "that clients may name files in"
         )
     real = (root / path).resolve()
-    if not real.is_relative_to(root.resolve()):
+    if not real.is_relative_to(root.resolve()) or (is_flat and real.parent != root.resolve()):
         raise InvalidInput(f"the input {name!r} must lie under this server's input folder")
     return input_file(name, real)
 

@@ -62,14 +62,14 @@ async def _first(session: Session, planning: Planning, faults: list[Fault]) -> D
     if head.given_plan is not None:
         return Drafted(draft=head.given_plan, source="file")
     try:
-        chosen = await from_template(session.engine, head.goal, prompt_inputs(head), head.template)
+        chosen = await from_template(session.engine, head, head.goal, head.template)
         if chosen is not None:
             await _say_if_aside(session, chosen.template)
             return drafted_from(chosen)
     except UsageError as error:
         return Drafted(source="template", faults=(Fault(code="INVALID_INPUT", message=str(error)),))
     if planning.tries == 0:
-        near = await from_near_template(session, head.goal, prompt_inputs(head))
+        near = await from_near_template(session)
         if near is not None:
             return near
     return await _from_model(session, planning, "model", faults)
@@ -85,7 +85,8 @@ async def _part(session: Session, planning: Planning, faults: list[Fault]) -> Dr
     """The plan of a sub-goal, in the whole: by a template that does what it asks, else by the model."""
     chosen, goal = None, session.fold.reached[planning.step_id or ""]
     try:
-        chosen = await from_template(session.engine, goal, prompt_inputs(session.head)) if planning.tries == 0 else None
+        if planning.tries == 0:
+            chosen = await from_template(session.engine, session.head, goal)
     except UsageError as error:
         if session.engine.planner is None:
             return Drafted(source="template", faults=(Fault(code="INVALID_INPUT", message=str(error)),))
@@ -96,7 +97,7 @@ async def _part(session: Session, planning: Planning, faults: list[Fault]) -> Dr
 async def less_strictly(session: Session) -> Drafted | None:
     """The draft of a template that fits the goal less strictly than a match does, where no model could plan it."""
     head, engine = session.head, session.engine
-    found = near(head.goal, prompt_inputs(head), await in_use(engine), tools=engine.registry)
+    found = near(head.goal, prompt_inputs(head), await in_use(engine, head.tenant), tools=engine.registry)
     return drafted_from(found) if found is not None else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nodes.acting import ports_of
 from nodes.admit import Run
 from nodes.missing import note
 from nodes.origins import age
@@ -34,7 +35,7 @@ async def _kept(session: Session, unit: str, step: Step, admitted: Run, by: Stan
     started = session.clock.monotonic()
     name = step.tool or ""
     tool = await current_tool(session, name) or session.engine.registry[name]
-    kept = await kept_result(tool, admitted.args, session.engine.ports, at_most_s=by.at_most_s)
+    kept = await kept_result(tool, admitted.args, ports_of(session), at_most_s=by.at_most_s)
     if kept is None:
         await _nothing(session, unit, step, f"no result of {tool.name} from the last {age(by.at_most_s)} is kept")
         return

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from nodes.schemas import problem_of, problems
 from nodes.template_text import HOLE, LANGUAGES, Language, holes_in, spelled_out, whole_goal
+from plans.principals import TenantName
 from plans.references import parse
 from plans.values import JSON
 
@@ -64,7 +65,8 @@ class PlanBody(_Frozen):
 
 class TemplateFile(_Frozen):
     """A template as it is written. `others` are goals it must leave alone; `on_exhausted` is a simplified plan, which a
-    run turns to once when nothing mends its own, and a `critical` one has a person see to that."""
+    run turns to once when nothing mends its own, and a `critical` one has a person see to that. It is for these
+    `tenants`; for all where none is named."""
 
     name: str = Field(pattern=NAME)
     title: Text
@@ -77,6 +79,7 @@ class TemplateFile(_Frozen):
     on_exhausted: PlanBody | None = None
     examples: Annotated[tuple[Example, ...], Field(strict=False, min_length=1)]
     others: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    tenants: Annotated[tuple[TenantName, ...], Field(strict=False)] = ()
 
     def patterns(self, language: Language) -> Iterator[re.Pattern[str]]:
         """The patterns of a language, each compiled once. Raises re.error or KeyError at a bad one."""

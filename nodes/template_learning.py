@@ -108,6 +108,8 @@ class _Making:
             "examples": [self._example()],
             "others": [],
         }
+        if self.head.tenant:  # what it says is out of a run of theirs
+            body["tenants"] = [self.head.tenant]
         if self.plan.answer is not None:
             body["plan"]["answer"] = self._holed(self.plan.answer)  # type: ignore[index]
         comments = "".join(f"# {note}\n" for note in (f"Learned from the run {self.head.run_id}.", *self.notes()))

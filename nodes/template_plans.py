@@ -53,7 +53,12 @@ class Template:
     @cached_property
     def sha256(self) -> str:
         """The hash of what it says, the shared words that it may use among it: another file is another template."""
-        return sha256_of(self.written.model_dump(mode="json"))
+        said = self.written.model_dump(mode="json", exclude=None if self.written.tenants else {"tenants"})
+        return sha256_of(said)
+
+    def is_for(self, tenant: str) -> bool:
+        """Whether runs of this tenant may be made of it."""
+        return not self.written.tenants or tenant in self.written.tenants
 
     @cached_property
     def vocabularies(self) -> Mapping[Language, Vocabulary]:

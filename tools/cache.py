@@ -13,6 +13,8 @@ from tools.outcome import Call, CallFailure, Outcome, Proceed, Success, refused
 from tools.ports import Ports
 from tools.tool import Tool
 
+OF_TENANT = "/"
+"""Between a tenant and the hash in the keys of what is kept for it: they can be told from another's, to be erased."""
 MOST_KEPT = 1024 * 1024
 """Characters of text and elements, taken together, of the largest result that is kept. A larger one is given to who
 asked and asked for again by the next."""
@@ -39,7 +41,8 @@ def question(tool: Tool, args: Mapping[str, JSON], ports: Ports) -> str:
     """The same for the same question only: tool, its version, tenant and typed arguments. Types are those of JSON as it
     is written: 1, 1.0, true and "1" are four arguments. 1 and 1.0 may mean the same to a tool; to take them for one
     would cost a wrong answer where they do not, to take them for two costs a call."""
-    return sha256_of([ports.tenant, tool.name, tool.spec.version, dict(args)])
+    key = sha256_of([ports.tenant, tool.name, tool.spec.version, dict(args)])
+    return f"{ports.tenant}{OF_TENANT}{key}" if ports.tenant else key
 
 
 async def use_cache(call: Call, proceed: Proceed) -> Outcome:

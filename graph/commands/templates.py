@@ -26,7 +26,7 @@ def list_templates(language: str, *, as_json: bool) -> None:
     from nodes.templates import overview
 
     settings = load_settings([])
-    templates = templates_from(settings)
+    templates = [each for each in templates_from(settings) if each.is_for(settings.tenant)]
     standing, why = _look(settings, templates)
     shown: list[dict[str, Any]] = overview(templates, language)
     if as_json:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from graph.gateway import Agent
+from graph.result import RunResult
 from plans.decisions import Approve
-from plans.errors import NotPermitted, PlanRejected, UnknownThread
+from plans.errors import (
+    InvalidInput,
+    ModelNotConfigured,
+    NotPermitted,
+    PlanRejected,
+    UnknownThread,
+    UsageError,
+)
 from plans.principals import Principal
 from tests.graph.conftest import OpenAgent
 from tools.registry import Toolkit
@@ -115,3 +127,105 @@ async def test_only_the_roles_that_the_settings_name_may_start_runs(agent_on: Op
     with pytest.raises(NotPermitted, match="eve may not start runs"):
         await other.fork("t1", "s1")
     assert (await other.show("t1")).run_id == waiting.run_id
+
+
+async def test_a_thread_id_of_another_tenant_is_refused_and_says_no_more(both: tuple[Agent, Agent, list[str]]) -> None:
+    """The first tenant on a thread keeps it, also when its run has ended, is archived or is erased; who comes later
+    learns that the id is no use, and nothing of why."""
+    acme, best, _ = both
+    asked: dict[str, Any] = {"plan": PLAN, "approve": "none"}
+    await acme.run(thread_id="open", plan=PLAN)
+    for thread in ("over", "archived", "erased"):
+        await acme.run(thread_id=thread, **asked)
+    await acme.archive(older_than=0, thread_id="archived")
+    await acme.erase("erased")
+    for thread in ("open", "over", "archived", "erased"):
+        with pytest.raises(UsageError) as told:
+            await best.run(thread_id=thread, **asked)
+        assert str(told.value) == (
+            f"the thread id {thread!r} cannot be used here; choose another, or leave it out to get one"
+        )
+        assert await best.runs() == []
+    await best.run(thread_id="theirs", **asked)
+    with pytest.raises(UsageError, match="cannot be used here"):
+        await best.fork("theirs", "s1", new_thread_id="over")
+
+
+async def test_two_tenants_that_take_one_thread_at_once_are_not_both_on_it(
+    both: tuple[Agent, Agent, list[str]],
+) -> None:
+    """Of two that begin on the same thread id at the same moment one is refused."""
+    acme, best, _ = both
+    tries = (agent.run(plan=PLAN, thread_id="t1", approve="none") for agent in (acme, best) for _ in range(2))
+    ended = await asyncio.gather(*tries, return_exceptions=True)
+    tenants = {agent.principal.tenant for agent in (acme, best) if await agent.runs()}
+    assert len(tenants) == 1
+    assert sum(isinstance(each, UsageError) for each in ended) >= 2, ended
+
+
+async def test_kept_results_and_failures_are_a_tenants_own(agent_on: OpenAgent) -> None:
+    """The same read with the same arguments is made for each tenant, its kept result answers that tenant only, and
+    calls that failed for one are still made for the other."""
+    calls: list[str] = []
+    toolkit = Toolkit("shop")
+
+    @toolkit.tool(effect="read", cache_ttl_s=60)
+    async def secret_of(name: str) -> str:
+        """Look it up."""
+        calls.append(name)
+        return f"secret {len(calls)}"
+
+    @toolkit.tool(effect="read", repeats={"failures": 1, "within_s": 60}, retry={"max_attempts": 1})
+    async def broken(name: str) -> str:
+        """Fail."""
+        calls.append(name)
+        raise LookupError(name)
+
+    agent = await agent_on([toolkit])
+    acme, best = agent.acting_as(ACME), agent.acting_as(BEST)
+
+    async def asked(who: Agent, tool: str) -> RunResult:
+        steps = [{"id": "s1", "tool": tool, "args": {"name": "x"}, "reason": "asked for"}]
+        plan = {"goal": "look", "steps": steps, "answer": "${s1}" if tool == "secret_of" else None}
+        return await who.run(plan=plan, limits={"max_attempts": 1})
+
+    answers = [(await asked(who, "secret_of")).answer for who in (acme, best, acme, best)]
+    assert answers == ["secret 1", "secret 2", "secret 1", "secret 2"]
+    codes = [(await asked(who, "broken")).steps[0].failure for who in (acme, acme, best, best)]
+    assert [each.code if each else None for each in codes] == ["TOOL_ERROR", "REPEATED_FAILURE"] * 2
+    kept = await agent.engine.database.fetch("SELECT split_part(key, '/', 1) AS tenant FROM surestep.tool_cache")
+    assert sorted(row["tenant"] for row in kept) == ["acme", "best"]
+    await acme.erase((await acme.runs())[0].thread_id)
+    failed = await agent.engine.database.fetch("SELECT split_part(key, '/', 1) AS tenant FROM surestep.failed_calls")
+    assert [row["tenant"] for row in failed] == ["best"]
+
+
+async def test_a_template_of_a_tenant_is_none_of_anothers(agent_on: OpenAgent, tmp_path: Path) -> None:
+    """What was learned from a tenant's run is written for that tenant, matches its goals, and is unknown elsewhere."""
+    toolkit = Toolkit("shop")
+
+    @toolkit.tool(effect="read")
+    async def look(text: str) -> str:
+        """Look."""
+        return text
+
+    steps = [{"id": "s1", "tool": "look", "args": {"text": "hello"}, "reason": "asked for"}]
+    plan = {"goal": "look at the greeting hello", "steps": steps}
+    first = (await agent_on([toolkit])).acting_as(ACME)
+    done = await first.run(plan=plan, approve="all")
+    learned = await first.templates.learn(done.thread_id, name="greet")
+    assert yaml.safe_load(learned.text)["tenants"] == ["acme"]
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "greet.yaml").write_text(learned.text, "utf-8")
+    agent = await agent_on([toolkit], templates=tmp_path / "templates")
+    acme, best = agent.acting_as(ACME), agent.acting_as(BEST)
+    assert (await acme.run("look at the greeting hello")).status == "done"
+    with pytest.raises(ModelNotConfigured):
+        await best.run("look at the greeting hello")
+    with pytest.raises(InvalidInput) as named:
+        await best.run("look at the greeting hello", template="greet")
+    with pytest.raises(InvalidInput) as nobodys:
+        await best.run("look at the greeting hello", template="greed")
+    assert str(named.value).replace("greet'", "greed'") == str(nobodys.value)
+    assert "greet" not in [each.name for each in await best.templates.standing()]
+    assert "greet" in [each.name for each in await acme.templates.standing()]

@@ -13,8 +13,13 @@ RUN_COLUMNS = ("run_id", "thread_id", "tenant", "request_id", "goal", "input_sha
 
 @statement
 def create_run(server: Server, params: dict[str, Any]) -> Answer:
-    """A new run with its lease row; nothing where the tenant's request is known, or the thread has an open run."""
-    is_open = {row["thread_id"] for row in server.runs.values() if row["status"] in ("running", "paused", "limited")}
+    """A new run with its lease row; nothing where the tenant's request is known, or the thread has an open run, or one
+    of another tenant."""
+    is_open = {
+        row["thread_id"]
+        for row in server.runs.values()
+        if row["status"] in ("running", "paused", "limited") or row["tenant"] != params["tenant"]
+    }
     if params["thread_id"] in is_open or run_of_request(server, (params["tenant"], params["request_id"])):
         return []
     row = {name: params[name] for name in RUN_COLUMNS} | {"created_at": server.timeline.moment(), "ended_at": None}
