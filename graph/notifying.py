@@ -137,12 +137,12 @@ async def telling(notifier: Notifier | None) -> AsyncIterator[None]:
 async def _keep_telling(notifier: Notifier, closing: asyncio.Event) -> None:
     last = False
     while not last:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_EVERY_S):
+                await closing.wait()
         last = closing.is_set()
         with suppress(DatabaseUnavailable):
             _complain(await notifier.deliver())
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0 if last else LOOK_EVERY_S):
-                await closing.wait()
 
 
 def _complain(told: Told) -> None:

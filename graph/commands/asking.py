@@ -46,7 +46,18 @@ LONGEST_VALUE = 4_000
 
 
 def request_text(request: ApprovalRequest) -> str:
-    """One request as a person should see it before deciding: what would run, with what, and why it is asked."""
+    """One request as a person should see it before deciding: what would run, with what, why it is asked, and until
+    when."""
+    return "\n".join(filter(None, (_what_is_asked(request), _until(request))))
+
+
+def _until(request: ApprovalRequest) -> str:
+    if request.expires_at is None:
+        return ""
+    return f"  no answer by {request.expires_at.astimezone():%Y-%m-%d %H:%M:%S} counts as a no"
+
+
+def _what_is_asked(request: ApprovalRequest) -> str:
     meaning = {
         "risk": f"{request.tool}, risk {request.risk}",
         "unknown_outcome": f"{request.tool} may have happened or not",

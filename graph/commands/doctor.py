@@ -21,16 +21,6 @@ Mark = Literal["well", "note", "ill"]
 SHOWN = {"well": ("✓", "green"), "note": ("·", "yellow"), "ill": ("✗", "red")}
 
 
-_LEFT = {
-    "decided": "was decided and not resumed",
-    "expired": "was not answered in time and not resumed",
-    "cancelled": "was asked to end and has not",
-    "lost": "has lost its worker",
-    "stopped": "was stopped on its way",
-}
-"""Why nobody goes on with a run by himself."""
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One check: "well", "note" (works, but know this) or "ill" (a run would fail)."""
@@ -85,12 +75,13 @@ def _settings() -> Finding:
 async def _database(settings: Settings) -> list[Finding]:
     from checkpoints.database import open_database
     from checkpoints.queries import QUERIES
+    from graph.commands.doctor_waiting import told_of_waiting
 
     try:
         async with open_database(settings.database_url, settings.folder) as database:
             version = (await database.fetch("SELECT current_setting('server_version') AS version"))[0]["version"]
             counted = await database.fetch("SELECT status, count(*) AS n FROM surestep.runs GROUP BY 1 ORDER BY 1")
-            left = await database.fetch(QUERIES["runs_left_behind"])
+            waiting = await told_of_waiting(database, settings)
             older = await database.fetch(QUERIES["older_forms"])
     except SurestepError as error:
         return [Finding("database", "ill", str(error))]
@@ -98,17 +89,9 @@ async def _database(settings: Settings) -> list[Finding]:
     runs = ", ".join(f"{row['n']} {row['status']}" for row in counted) or "none yet"
     return [
         Finding("database", "well", f"PostgreSQL {version}, {where}; runs: {runs}"),
-        _left_behind(left),
+        *(Finding(*each) for each in waiting),
         *_older(older),
     ]
-
-
-def _left_behind(runs: Sequence[Mapping[str, Any]]) -> Finding:
-    """Runs with which nobody goes on by itself: decided and not resumed, or without the worker that drove them."""
-    told = [f"{row['thread_id']} {_LEFT[row['why']]}: {shared.surestep('resume', row['thread_id'])}" for row in runs]
-    if any(row["why"] != "stopped" for row in runs):
-        told.append(f"`{shared.surestep('sweep')}` goes on with all of them that were not stopped by somebody")
-    return Finding("runs", "note" if told else "well", "; ".join(told) or "none is left behind")
 
 
 def _older(forms: Sequence[Mapping[str, Any]]) -> list[Finding]:

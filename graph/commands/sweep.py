@@ -44,7 +44,7 @@ def _forever(every_s: float, toolkits: Sequence[str]) -> NoReturn:
     async def work() -> None:
         async with opening as agent:
             say(f"sweeping every {every_s:g} s; stop it with Ctrl-C")
-            await agent.sweeper.forever(every_s, tell=lambda what: show(harmless(what)))
+            await agent.sweeper.forever(every_s, tell=say)
 
     try:
         waited(work)
