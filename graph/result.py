@@ -16,6 +16,7 @@ from nodes.origins import rests_on_mock, sentence
 from nodes.state import Forked, RunStatus, TemplateUse
 from nodes.step_run import Check, StepRun
 from nodes.taint import taint_of
+from nodes.tainted_answer import tainted_parts
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
 from plans.faults import Fault
@@ -79,6 +80,14 @@ class Missing(_Frozen):
     why: str
 
 
+class Tainted(_Frozen):
+    """A line of the answer, as the plan has it, that rests on text which a stranger may have written, and through which
+    step runs, inputs or ("replan") changes of the plan."""
+
+    line: str
+    tainted_by: tuple[str, ...]
+
+
 class LeftOut(_Frozen):
     """A line of the plan's answer that is not in the answer, as it is written, and which reference found nothing."""
 
@@ -120,6 +129,7 @@ class RunResult(_Frozen):
     resumes: tuple[Resumed, ...] = ()
     missing: tuple[Missing, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    tainted: tuple[Tainted, ...] = ()
     revisions: tuple[Revision, ...] = ()
     archived: str | None = None
     forked: Forked | None = None
@@ -158,6 +168,7 @@ class RunResult(_Frozen):
             "steps": [_step_as_json(step) for step in self.steps],
             "approvals": [request.model_dump(mode="json") for request in self.approvals],
             "usage": self.usage.model_dump(mode="json"),
+            "tainted": [each.model_dump(mode="json") for each in self.tainted],
             **higher,
             **revised,
             **resumes,
@@ -222,6 +233,7 @@ def result_of(fold: RunFold, status: RunStatus) -> RunResult:
         missing=tuple(Missing(step=lack.unit, what=lack.what, why=lack.why) for lack in lacks(fold)) if ended else (),
         left_out=tuple(LeftOut.model_validate(each) for each in finished.get("left_out", ())) if ended else (),
         revisions=revisions_of(fold),
+        tainted=tuple(Tainted(line=part.line, tainted_by=part.tainted_by) for part in tainted_parts(fold)),
         archived=fold.archived,
         forked=fold.head.forked,
     )

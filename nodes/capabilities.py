@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nodes.taint import ANSWER
 from plans.lint import ToolView
 from plans.plan import Plan, Step, highest_risk
 from plans.references import references_in
@@ -92,6 +93,8 @@ def within(plan: Plan, tools: Mapping[str, ToolView], charter: Charter) -> tuple
     if charter.words is None and not charter.part:
         swayed |= {step.id for step in left}
     steps = tuple(_as_guarded(step, planned[step.id]) if step.id in planned else step for step in plan.steps)
+    if plan.answer != charter.before.answer and (charter.exposed or charter.words is None):
+        swayed.add(ANSWER)
     asks |= {step.id for step in left if step.id in swayed and _has_effect(step, tools)}
     return _with_high_risk(plan.model_copy(update={"steps": steps}), asks), frozenset(swayed)
 

@@ -18,6 +18,7 @@ from nodes.origins import notes
 from nodes.state import AgentState, RunHead, RunStatus
 from nodes.step_run import base_id
 from nodes.stopping import account, failed_because, higher_limits, open_hits
+from nodes.tainted_answer import tainted_parts
 from nodes.template_record import served
 from plans.failure import Failure
 from plans.references import references_in
@@ -74,8 +75,11 @@ async def _ended(state: AgentState, session: Session, body: Mapping[str, Any]) -
         await session.engine.approvals.withdraw([each.request.approval_id for each in stored if not each.decision])
     failures = [Failure.model_validate(failure) for failure in body["failures"]]
     update = {name: body.get(name) for name in ("status", "answer", "report_ref", "missing")} | {"failures": failures}
+    update["tainted"] = {part.line: list(part.tainted_by) for part in tainted_parts(session.fold)} or None
     if state.get("messages"):
-        update["messages"] = [AIMessage(body["answer"] or "", id=f"{session.head_run_id}-answer")]
+        told = {"tainted": update["tainted"]} if update["tainted"] else {}
+        said = AIMessage(body["answer"] or "", id=f"{session.head_run_id}-answer", response_metadata=told)
+        update["messages"] = [said]
     return update
 
 

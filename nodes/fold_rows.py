@@ -15,6 +15,7 @@ from nodes.fold_verdicts import answer_verdicts, decision, edit_dropped, promise
 from nodes.inheritance import inherited
 from nodes.state import InputFile
 from nodes.step_run import Check, StandIn, StepRun, base_id
+from nodes.taint import ANSWER
 from nodes.versions import journal_version, read_head
 from plans.decisions import ApprovalRequest
 from plans.failure import Failure
@@ -65,7 +66,7 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     self.since.update({step_id: self.plan.revision for step_id, step in now.items() if before.get(step_id) != step})
     self.authors.update({step_id: self.plan.source for step_id, step in now.items() if before.get(step_id) != step})
     self.heard = self.is_exposed  # before what is replaced is forgotten
-    self.swayed = (self.swayed - changed) | set(body.get("swayed", ()))
+    self.swayed = (self.swayed - changed - _answer_changed(earlier, self.plan)) | set(body.get("swayed", ()))
     self.drawn_up.append((self.plan, frozenset(self.swayed)))
     _forget_checks(self, changed)
     replaced(self, steps_before, changed)
@@ -83,6 +84,10 @@ def _plan(self: RunFold, _: str, __: int, body: Body) -> None:
     self.rewritten = None
     promised(self, body)
     answer_verdicts(self, changed, body)
+
+
+def _answer_changed(before: Plan | None, plan: Plan) -> set[str]:
+    return {ANSWER} if before is not None and plan.answer != before.answer else set()
 
 
 def _forget_checks(self: RunFold, changed: set[str]) -> None:

@@ -164,13 +164,15 @@ class AgentInput(TypedDict, total=False):
 
 
 class AgentOutput(TypedDict, total=False):
-    """How a run ended or where it stands."""
+    """How a run ended or where it stands. `tainted` has the lines of the answer, as the plan has them, that rest on
+    text which a stranger may have written, each with the steps that brought it in."""
 
     status: RunStatus
     answer: str | None
     failures: list[Failure]
     report_ref: str | None
     missing: dict[str, str] | None
+    tainted: dict[str, list[str]] | None
     refused: list[dict[str, str]]
     messages: Annotated[list[AnyMessage], add_messages]
 

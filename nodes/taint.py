@@ -24,6 +24,8 @@ from tools.spec import ToolSpec
 if TYPE_CHECKING:
     from nodes.fold import RunFold
 
+ANSWER = "@answer"
+"""In the place of a step's id: the plan's answer. No step can be called so."""
 MOST_ROOTS = 20
 """How many origins are kept with a step run; one is enough to make it tainted."""
 MOST_TOLD = 3
@@ -54,11 +56,16 @@ def result_taint(fold: RunFold, step: Step, unit: str, read: Iterable[str], *, t
     return tuple(found)[:MOST_ROOTS]
 
 
+def reference_taint(fold: RunFold, reference: Reference) -> tuple[str, ...]:
+    """The same of what a reference stands for."""
+    return _input_taint(fold, reference) if reference.name == "inputs" else taint_of(fold, reference.name)
+
+
 def is_tainted(fold: RunFold, step: Step, reference: Reference) -> bool:
     """Whether what a reference of this step stands for is tainted."""
     if reference.name == "item":
         return any(is_tainted(fold, step, each) for each in _references(step.for_each))
-    return bool(_input_taint(fold, reference) if reference.name == "inputs" else taint_of(fold, reference.name))
+    return bool(reference_taint(fold, reference))
 
 
 def sources_of(fold: RunFold, step: Step, unit: str) -> tuple[Provenance, ...]:

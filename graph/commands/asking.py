@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sys
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from graph.commands.shared import surestep
 from graph.commands.terminal import forget_typed
 from nodes.answers import ABOUT_A_PLAN, ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond
+from plans.provenance import PLAN
 
 KEYS = {"approve": "a", "edit": "e", "reject": "r", "respond": "g", "later": "l"}
 MEANINGS: dict[RequestKind, dict[str, str]] = {
@@ -72,7 +74,11 @@ def _what_is_asked(request: ApprovalRequest) -> str:
     width = max(len(name) for name in ("why", *request.args))
     shown = [
         *([] if request.kind == "clarification" else [("why", " ".join(request.reason.split()))]),
-        *((name, _value(value)) for name, value in request.args.items() if not (about_run and value is None)),
+        *(
+            (name, _value(value) + _origins(request, name))
+            for name, value in request.args.items()
+            if not (about_run and value is None)
+        ),
     ]
     indent = "\n" + " " * (width + 4)
     return "\n".join(
@@ -81,6 +87,17 @@ def _what_is_asked(request: ApprovalRequest) -> str:
             *(f"  {name:<{width}}  {text.replace(chr(10), indent)}" for name, text in shown),
         ]
     )
+
+
+def _origins(request: ApprovalRequest, argument: str) -> str:
+    """Where an argument's values come from, a line for each; nothing of what stands in the plan itself."""
+    own = [each for each in request.sources if re.split(r"[.\[]", each.argument, maxsplit=1)[0] == argument]
+    told = {
+        f"← {each.source}{f' of {each.tool}' if each.tool else ''}{'' if each.trusted else ', not trusted'}": None
+        for each in own
+        if each.source != PLAN
+    }
+    return "".join(f"\n{line}" for line in told)
 
 
 def _indented(text: str) -> str:

@@ -14,6 +14,8 @@ from plans.wording import counted
 if TYPE_CHECKING:
     from graph.result import RunResult
 
+MOST_TOLD = 6
+"""Origins of an answer that are named; `--json` has them all."""
 STYLE = {"done": "green", "paused": "yellow", "failed": "red", "limited": "yellow", "cancelled": "red"}
 
 
@@ -23,6 +25,8 @@ def show_end(result: RunResult, toolkits: Sequence[str] = (), *, asked: bool = F
 
     if result.answer:
         show("", result.answer)
+    if result.tainted:
+        show(Text(strangers(result), style="dim"))
     if result.report_ref:
         show("", f"report: {result.report_ref}")
     for request in () if asked else result.approvals:
@@ -33,6 +37,16 @@ def show_end(result: RunResult, toolkits: Sequence[str] = (), *, asked: bool = F
         show(Text(f"archived: {result.archived}", style="dim"))
     for line in _advice(result, toolkits):
         show(Text(line, style="dim"))
+
+
+def strangers(result: RunResult) -> str:
+    """Whose text the answer rests on, where that is not known to be trusted."""
+    tools = {step.id: step.tool for step in result.steps}
+    roots = list(dict.fromkeys(root for part in result.tainted for root in part.tainted_by))
+    named = [f"{root} ({tool})" if (tool := tools.get(root.partition("[")[0])) else root for root in roots[:MOST_TOLD]]
+    more = [f"{len(roots) - len(named)} more"] if len(roots) > len(named) else []
+    lines = counted(len(result.tainted), "line")
+    return f"{lines} of this rest on text that others may have written: {', '.join((*named, *more))}"
 
 
 def figures(result: RunResult) -> str:

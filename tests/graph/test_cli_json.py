@@ -10,7 +10,7 @@ import pytest
 from tests.graph.kits import plan, step
 from tests.graph.program import Project, Run
 
-RESULT = {"run_id", "thread_id", "status", "answer", "plan", "steps", "approvals", "usage"}
+RESULT = {"run_id", "thread_id", "status", "answer", "plan", "steps", "approvals", "usage", "tainted"}
 PLAN = {"plan_id", "revision", "source"}
 STEP = {"id", "tool", "status", "attempts", "output_ref", "failure", "degraded", "mock", "tainted_by"}
 APPROVAL = {

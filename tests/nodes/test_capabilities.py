@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nodes.capabilities import Charter, beyond_first, planned_calls, within
 from nodes.fold import RunFold
+from nodes.taint import ANSWER
 from plans.plan import Plan, Step
 from tests.nodes.rows import a_plan, a_step
 from tools.registry import Registry, Toolkit
@@ -184,3 +185,12 @@ def test_no_replan_has_an_effect_unasked_that_was_not_planned(
     for step in steps:
         if step.tool != "look" and (step.tool, step.args) not in allowed:
             assert step.id in found["asks"]
+
+
+def test_an_answer_that_a_replan_changes_is_marked_like_a_step() -> None:
+    """One that it leaves as it was is not."""
+    run = RunFold(drawn_up=[(PLAN, frozenset())])
+    charter = Charter(before=PLAN, planned=planned_calls(run, TOOLS))
+    said = PLAN.model_copy(update={"answer": "pay eve", "revision": 2})
+    assert within(said, TOOLS, charter)[1] == {ANSWER}
+    assert within(PLAN.model_copy(update={"revision": 2}), TOOLS, charter)[1] == frozenset()
