@@ -40,6 +40,10 @@ class Audit:
         noted = {"chain": chain, "kind": kind, "subject": subject, "told": jsonb(dict(told))}
         await self._database.execute(QUERIES["audit_note"], noted)
 
+    async def settings_used(self, host: str, told: Mapping[str, JSON]) -> None:
+        """Add under which settings a process on this host is at work, unless they are what the last one there had."""
+        await self._database.execute(QUERIES["audit_settings_used"], {"host": host, "told": jsonb(dict(told))})
+
     async def runs_of(self, thread_id: str, tenant: str | None = None) -> list[ChainOfRun]:
         """The runs that a thread ever had, of one tenant or of any, the oldest first."""
         wanted = {"thread_id": thread_id, "thread_sha256": hashed(thread_id), "tenant": tenant}

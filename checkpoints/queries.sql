@@ -886,6 +886,14 @@ SELECT count(*) AS n FROM surestep.tombstones WHERE archived_at IS NOT NULL AND 
 -- name: audit_note
 SELECT surestep.audit_note(%(chain)s, %(kind)s, %(subject)s, %(told)s::jsonb);
 
+-- name: audit_settings_used
+-- Under which settings a process is at work, where that is not what the last one on its host has said.
+SELECT surestep.audit_note('settings', 'settings.used', %(host)s, %(told)s::jsonb)
+WHERE %(told)s::jsonb IS DISTINCT FROM (
+    SELECT details FROM surestep.audit
+    WHERE chain = 'settings' AND kind = 'settings.used' AND subject = %(host)s::text ORDER BY seq DESC LIMIT 1
+);
+
 -- name: audit_chains
 -- Every chain that anything knows of, so that one that was taken away is missed.
 WITH named AS (

@@ -192,7 +192,8 @@ def _event(entry: Entry, **more: Any) -> AuditEvent:
 def _of_no_run(entry: Entry, change: Mapping[str, Any] | None) -> AuditEvent:
     if change is not None:
         return _event(entry, by=change["changed_by"], told=change["tool"])
-    return _event(entry, by=entry.subject if entry.chain == "logins" else None)
+    words = [f"{name}={value}" for name, value in (entry.details or {}).items() if value not in ("", [], None)]
+    return _event(entry, by=entry.subject or None, told=" ".join(words))
 
 
 def _of_run(entry: Entry, row: Mapping[str, Any] | None, said: Mapping[str, Any] | None) -> AuditEvent:

@@ -6,15 +6,16 @@ refused, so that a door which a later server adds is shut until somebody has loo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Coroutine, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from langgraph_sdk import Auth
 
+from graph.logins import Logins, logins_of
 from graph.principal import ANONYMOUS
 from graph.settings import Settings
 from graph.tokens import Verifier, verifier_from
-from plans.errors import NotAuthenticated
+from plans.errors import NotAuthenticated, SurestepError
 
 if TYPE_CHECKING:
     from langgraph_sdk.auth.types import AuthContext
@@ -26,10 +27,12 @@ Ruling = Any
 """The server's types name each action's own value; here one function is for several."""
 
 
-def auth_for(verifier: Verifier | None, visible_to: Visible, start_roles: Sequence[str]) -> Auth:
-    """What the server asks about each request."""
+def auth_for(
+    verifier: Verifier | None, visible_to: Visible, start_roles: Sequence[str], logins: Logins | None = None
+) -> Auth:
+    """What the server asks about each request; `logins` notes who comes in."""
     auth = Auth()
-    auth.authenticate(_authenticating(verifier))
+    auth.authenticate(_authenticating(verifier, logins))
     if verifier is not None:
         auth.on(_refuse)
         auth.on.threads(_on_threads(visible_to))
@@ -41,14 +44,16 @@ def auth_for(verifier: Verifier | None, visible_to: Visible, start_roles: Sequen
     return auth
 
 
-def _authenticating(verifier: Verifier | None) -> Ruling:
+def _authenticating(verifier: Verifier | None, logins: Logins | None) -> Ruling:
     async def authenticate(authorization: str | None) -> dict[str, Any]:
         if verifier is None:
             return {"identity": ANONYMOUS, "permissions": [], "roles": [], "tenant": ""}
         try:
             principal = verifier.principal(authorization)
         except NotAuthenticated as refused:
+            await _noted(logins.refused(str(refused)) if logins else None)
             raise Auth.exceptions.HTTPException(status_code=401, detail=str(refused)) from None
+        await _noted(logins.accepted(authorization, principal) if logins else None)
         return {
             "identity": principal.name,
             "permissions": list(principal.roles),
@@ -57,6 +62,17 @@ def _authenticating(verifier: Verifier | None) -> Ruling:
         }
 
     return authenticate
+
+
+async def _noted(noting: Coroutine[Any, Any, None] | None) -> None:
+    """Nobody comes in, and nobody is turned away, without a record of it."""
+    if noting is None:
+        return
+    try:
+        await noting
+    except SurestepError:
+        told = "logins cannot be recorded, so nobody is let in; the database does not answer"
+        raise Auth.exceptions.HTTPException(status_code=503, detail=told) from None
 
 
 async def _refuse(ctx: AuthContext, value: Any) -> bool:  # noqa: ARG001 (the server calls it so)
@@ -156,7 +172,7 @@ def _answers(value: Any) -> bool:
 
 def _of_settings() -> Auth:
     settings = Settings.load()
-    return auth_for(verifier_from(settings), settings.auth_visible_to, settings.start_roles)
+    return auth_for(verifier_from(settings), settings.auth_visible_to, settings.start_roles, logins_of(settings))
 
 
 auth = _of_settings()

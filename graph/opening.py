@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from importlib.metadata import version
 
+from checkpoints.audit import Audit
 from checkpoints.saver import PostgresSaver
 from graph.principal import principal_from, principal_served
 from graph.registries import registry_from, templates_from
-from graph.settings import NO_VERIFIER, Settings
+from graph.settings import NO_VERIFIER, SECRET, Settings
 from nodes import schemas
 from nodes.engine import Engine, EngineOptions
 from nodes.engine_opening import open_engine
 from nodes.model_settings import Price, configured
 from nodes.models import Model
 from nodes.policing import NO_POLICY, PolicySource
+from plans.values import JSON
 from plans.versions import PLAN_VERSIONS
+from tools.redaction import redacted_in
 from tools.registry import Registry, Toolkit
 
 _LOG = logging.getLogger("surestep")
@@ -57,6 +62,14 @@ def options_from(settings: Settings, *, served: bool = False) -> EngineOptions:
 def audit_key_from(settings: Settings) -> bytes | None:
     """The key that signs what was audited, if there is one."""
     return settings.audit_key.get_secret_value().encode() if settings.audit_key else None
+
+
+def said_of(settings: Settings) -> dict[str, JSON]:
+    """The settings that are not the defaults, as they may be told: of a secret only that it is set."""
+    said: dict[str, JSON] = {}
+    for name, value in settings.model_dump(mode="json", exclude_defaults=True).items():
+        said[name] = "set" if name in SECRET else redacted_in(value)
+    return {"surestep": version("surestep"), **said}
 
 
 def policy_from(settings: Settings) -> PolicySource:
@@ -107,6 +120,7 @@ async def engine_from(
         options, registry=registry, templates=templates, planner=planner, small=small, verifier=verifier
     )
     async with opened as engine:
+        await Audit(engine.database).settings_used(socket.gethostname(), said_of(settings))
         yield engine
 
 

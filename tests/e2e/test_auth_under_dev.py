@@ -259,3 +259,21 @@ async def test_what_no_rule_allows_is_refused(client: Clients) -> None:
     await ann.store.put_item(["acme", "notes"], "k", {"v": 1})
     assert (await ann.store.search_items(["acme"]))["items"][0]["value"] == {"v": 1}
     assert (await client(BOB).store.search_items(["best"]))["items"] == []
+
+
+async def test_who_comes_in_and_who_is_turned_away_is_on_record(served: Served, client: Clients) -> None:
+    """Each token once, with name, tenant and roles, and refusals without a row for each; no token stands there."""
+    ann = client(ANN)
+    await ann.threads.search()
+    await ann.threads.search()
+    async with httpx.AsyncClient(base_url=served.server.url) as stranger:
+        for _ in range(3):
+            assert (await stranger.get("/assistants/x", headers={"Authorization": "Bearer x.y.z"})).status_code == 401
+    noted = served.rows("SELECT kind, subject, details FROM surestep.audit WHERE chain = 'logins' ORDER BY seq")
+    tokens = [details["token_sha256"] for kind, _, details in noted if kind == "login.accepted"]
+    assert len(tokens) == len(set(tokens))
+    assert ("ann", "acme", ["support", "sales"]) in [
+        (name, details["tenant"], details["roles"]) for kind, name, details in noted if kind == "login.accepted"
+    ]
+    assert any(kind == "login.refused" for kind, _, _ in noted)
+    assert served.headers(ANN)["Authorization"].partition(".")[0].removeprefix("Bearer ") not in str(noted)

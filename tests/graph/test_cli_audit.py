@@ -98,8 +98,10 @@ def test_entries_are_exported_line_by_line_and_settings_are_among_them(ran: Run,
     assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
     assert "bob" not in text
     assert ran("tools", "disable", "send", *KIT).code == 0
-    [event] = ran("audit", "--json").json["events"]
-    assert (event["kind"], event["told"], bool(event["by"])) == ("setting.added", "send", True)
+    changed, *used = ran("audit", "--json").json["events"]
+    assert (changed["kind"], changed["told"], bool(changed["by"])) == ("setting.added", "send", True)
+    assert {event["kind"] for event in used} == {"settings.used"}
+    assert {event["details"]["audit_key"] for event in used} == {"set"}
     everything = [json.loads(line) for line in ran("audit", "--export", "-").out.splitlines()]
     assert {next(iter(each)) for each in everything} == {"entry", "seal"}
     assert "settings" in {each["entry"]["chain"] for each in everything if "entry" in each}
