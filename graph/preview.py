@@ -26,6 +26,7 @@ from plans.lint import build_plan, lint
 from plans.plan import MODEL_SOURCES, Plan, PlanDraft, Source, Step
 from plans.schedule import dependents_of, edges_of, remaining_path
 from tools.breaker import open_tools
+from tools.person import asks_user
 
 if TYPE_CHECKING:
     from nodes.engine import Engine
@@ -105,8 +106,10 @@ async def preview(engine: Engine, head: RunHead) -> PlanPreview:
 
 
 async def _asks(engine: Engine, step: Step, head: RunHead) -> bool:
-    """Whether a person may have to say yes to a step. What its references will be is not known yet."""
+    """Whether a person may have to say something to a step. What its references will be is not known yet."""
     tool = engine.registry.get(step.tool or "")
+    if asks_user(tool):
+        return True
     policies = await policies_now(engine.options.policy)
     said = ruling_before(policies, tool, step, actor_of(head)) if tool is not None else None
     if said is None or said.then == "silent":

@@ -12,9 +12,10 @@ from tools.http.toolkit import http_toolkit
 from tools.loading import load_toolkit
 from tools.mcp import McpToolkit
 from tools.openapi import OpenApiToolkit, Service
+from tools.person import person
 from tools.registry import Registry, Toolkit, combine
 
-BUILT_IN = ("tools.tabular:tabular", "tools.orders:orders", "tools.python:python")
+BUILT_IN = ("tools.person:person", "tools.tabular:tabular", "tools.orders:orders", "tools.python:python")
 
 
 def registry_from(
@@ -25,8 +26,7 @@ def registry_from(
     if isinstance(toolkits, Registry):
         return toolkits, []
     if toolkits is not None:
-        registry = Registry.of(*toolkits)
-        return registry, registry.notices
+        return combine([person], toolkits)
     own = [load_toolkit(reference) for reference in dict.fromkeys(settings.toolkits)]
     return combine(built_in(settings), [*own, *outside(settings)])
 

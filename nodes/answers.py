@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nodes.admit import call_name
+from nodes.clarified import answer_row, check_answer
 from nodes.events import Event
 from nodes.policing import terms_of
 from nodes.recording import announce, outcome_body, record_refusal
@@ -51,19 +52,27 @@ def check_decision(request: ApprovalRequest, decision: Decision, registry: Regis
         raise MalformedDecision(
             f"{decision.type!r} is no answer to {request.tool} of step {request.step_id}; allowed: {', '.join(allowed)}"
         )
-    if request.kind in ABOUT_THE_RUN and isinstance(decision, Respond) and not (can_plan and decision.message.strip()):
-        lacks = "the instruction is empty" if can_plan else "an instruction needs a model; set SURESTEP_MODEL"
-        raise MalformedDecision(f"{lacks}. Else: {', '.join(word for word in allowed if word != 'respond')}")
     if (found := next(unclean(decision.model_dump()), None)) is not None:
         raise MalformedDecision(f"{dotted(found[0])} of the decision {found[1]}")
-    if isinstance(decision, Edit) and request.kind in ABOUT_A_PLAN:
-        check_plan(request, decision.args, registry)
-    elif isinstance(decision, Edit):
+    if isinstance(decision, Respond):
+        _check_words(request, decision, allowed, can_plan=can_plan)
+    if isinstance(decision, Edit):
         _check_edit(request, decision, registry)
 
 
+def _check_words(request: ApprovalRequest, decision: Respond, allowed: Sequence[str], *, can_plan: bool) -> None:
+    if request.kind == "clarification":
+        check_answer(request, decision)
+    if request.kind in ABOUT_THE_RUN and not (can_plan and decision.message.strip()):
+        lacks = "the instruction is empty" if can_plan else "an instruction needs a model; set SURESTEP_MODEL"
+        raise MalformedDecision(f"{lacks}. Else: {', '.join(word for word in allowed if word != 'respond')}")
+
+
 def _check_edit(request: ApprovalRequest, decision: Edit, registry: Registry) -> None:
-    """Raise MalformedDecision if a step cannot be called with these arguments."""
+    """Raise MalformedDecision if a plan cannot run, or a step cannot be called with these arguments."""
+    if request.kind in ABOUT_A_PLAN:
+        check_plan(request, decision.args, registry)
+        return
     if base_id(request.step_id) != request.step_id:
         raise MalformedDecision(f"{request.step_id} is one element of a for_each: approve or reject it")
     tool = registry.get(request.tool)
@@ -116,6 +125,9 @@ async def apply_decision(
     carried = None
     if request.kind == "unknown_outcome":  # in the same row: a decision that settles nothing would leave it in doubt
         body["settlement"], carried = await _settlement(session, unit, decision, by)
+    if request.kind == "clarification" and isinstance(decision, Respond):
+        more, carried = await answer_row(session, request, decision)
+        body |= more
     if request.kind in ABOUT_THE_RUN:
         body |= _about_the_run(session, request, decision)
     if request.approval_id not in session.fold.asked:
@@ -163,11 +175,17 @@ def _value(text: str) -> JSON:
 async def _reject(session: Session, request: ApprovalRequest, decision: Reject) -> None:
     run = session.fold.run(request.step_id)
     why = f": {decision.message}" if decision.message else ""
-    who = "nobody has approved" if decision in (TOO_LATE, NOBODY_ASKED) else "a person has rejected"
-    message = f"{who} {request.tool} of step {request.step_id}{why}"
+    message = f"{_who_did_not(request, decision)} {request.tool} of step {request.step_id}{why}"
     code = "APPROVAL_EXPIRED" if decision is TOO_LATE else "REJECTED"
     failure = Failure(code=code, message=message, step_id=request.step_id, tool=request.tool, attempt=run.attempt + 1)
     await record_refusal(session, request.step_id, failure)
+
+
+def _who_did_not(request: ApprovalRequest, decision: Reject) -> str:
+    nobody = decision in (TOO_LATE, NOBODY_ASKED)
+    if request.kind == "clarification":
+        return "nobody has answered" if nobody else "the user does not answer"
+    return "nobody has approved" if nobody else "a person has rejected"
 
 
 def edited_draft(plan: Plan, edits: Mapping[str, Mapping[str, JSON]]) -> PlanDraft:

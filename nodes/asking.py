@@ -29,7 +29,12 @@ async def ask_person(session: Session, unit: str, asked: Ask) -> None:
     tool = session.fold.run(unit).tool or session.step(base_id(unit)).tool or session.step(base_id(unit)).action
     request = await record_request(session, unit, "risk", tool, asked.args, asked.risk, asked.reason, under=asked)
     session.scheduling().park(unit)
-    if decision := default_decision(session.approve, "risk"):
+    await decided_by_default(session, request)
+
+
+async def decided_by_default(session: Session, request: ApprovalRequest) -> None:
+    """Answer at once what is asked in a run that asks nobody."""
+    if decision := default_decision(session.approve, request.kind):
         with suppress(ApprovalConflict):  # somebody has decided before this run was told to ask nobody
             by = Principal(name=f"--approve {session.approve}", tenant=session.head.tenant)
             await session.engine.approvals.decide(request.approval_id, decision, by, refuses=True)

@@ -10,6 +10,7 @@ from checkpoints.crash_points import reached
 from nodes.admit import Admission, Ask, Facts, Refuse, Run, Skip, admit, may_expand
 from nodes.asking import ask_person
 from nodes.calling import call_tool, resend
+from nodes.clarify import ask_user
 from nodes.early import answered_early
 from nodes.events import Event
 from nodes.judging import call_model
@@ -30,9 +31,11 @@ from plans.references import UnresolvedReference, resolve
 from plans.subgoals import is_planned
 from plans.values import JSON, sha256_of
 from plans.wording import kind_of
+from tools.person import asks_user
 
 if TYPE_CHECKING:
     from nodes.session import Session
+    from tools.tool import Tool
 
 
 async def run_unit(session: Session, unit: str) -> None:
@@ -72,14 +75,23 @@ async def _ask_to_start(session: Session, unit: str, step: Step) -> None:
         case None:
             return
         case Run() as admitted:
-            session.purse.calling.add(unit)
-            if admitted.effect is not None:  # before anything else can ask: two at once would both be let through
-                session.starting[admitted.effect] = unit
-            await traced(session, unit, step, lambda: _run(session, unit, step, admitted, named))
+            await _begin(session, unit, step, admitted, tool, named)
         case Ask() as asked:
             await ask_person(session, unit, asked)
         case Refuse() | Skip() as why:
             await _not_started(session, unit, step, why)
+
+
+async def _begin(
+    session: Session, unit: str, step: Step, admitted: Run, tool: Tool | None, named: dict[str, JSON]
+) -> None:
+    if asks_user(tool):
+        await ask_user(session, unit, admitted)
+        return
+    session.purse.calling.add(unit)
+    if admitted.effect is not None:  # before anything else can ask: two at once would both be let through
+        session.starting[admitted.effect] = unit
+    await traced(session, unit, step, lambda: _run(session, unit, step, admitted, named))
 
 
 async def _admitted(session: Session, step: Step, facts: Facts) -> Admission | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.crash_points import reached
 from nodes.answers import take_decisions
+from nodes.clarify import plan_with_answers
 from nodes.review import ask_review
 from nodes.state import AgentState
 from nodes.validate import revise
@@ -25,7 +26,7 @@ async def dispatch(state: AgentState, session: Session) -> dict[str, Any]:
             await session.stands("running")
             return {"edge": "run", "status": "running"}
         if not session.fold.asked:
-            return {"edge": "finish"}
+            return {"edge": "run" if await plan_with_answers(session) else "finish"}
         if await _paused(session):
             return {"edge": "human_interrupt", "status": "paused"}
 

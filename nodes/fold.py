@@ -51,7 +51,7 @@ class RunFold:
     the run is on, `form` how its plan was stored, `versions` those that are known here; `version` that of the
     journal's rows from here on; `archived` where the rows came from, if that was the archive. `hits`, by name, are
     limits that have stopped the run; `policies` those that it is held to (`nodes/policing.py`). `in_review` is the
-    revision that a person is to look at before anything of it starts, `reviewed` that one was approved so, or written
+    revision that a person is to look at before anything of it starts, `rounds` how often a planner has asked the user, `reviewed` that one was approved so, or written
     by a person; `revisions` what each after the first has changed. `planned_anew` are the codes for which a step or the
     plan was planned anew, `made_from` is the template that the plan was made of at first. `reached`, by step, are sub-
     goals that wait for their plan, each in its words. `left_off` is the last row of the drive before this one; None in
@@ -91,6 +91,7 @@ class RunFold:
     global_replans: int = 0
     planned_anew: list[str] = field(default_factory=list)
     made_from: TemplateUse | None = None
+    rounds: int = 0
     in_review: int | None = None
     reviewed: bool = False
     revisions: list[Revised] = field(default_factory=list)

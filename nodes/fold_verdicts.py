@@ -29,6 +29,7 @@ def verdict(self: RunFold, _: str, __: int, body: Body) -> None:
         failure = self.run(made.step_id).failure if made.step_id else None
         self.planned_anew.append((failure and failure.cause) or made.code)
     self.simplified = self.simplified or made.degraded
+    self.rounds += made.code == "ANSWERED"
     if made.code == "NEW_INSTRUCTION" and "instruction" in body:
         self.instructions[body["instruction"]] = made.reason
         anew(self)
@@ -108,18 +109,35 @@ def decision(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     self.asked.pop(body["approval_id"], None)
     self.answered.add(body["approval_id"])
     decided = body["decision"]
-    if decided["type"] == "reject" and body["kind"] == "risk":
+    if decided["type"] == "reject" and body["kind"] in ("risk", "clarification"):
         self.rejected |= dict.fromkeys((body["call"], body.get("means", body["call"])), self.next_revision - 1)
-    if body["kind"] == "review" and decided["type"] == "approve":
+    if decided["type"] == "edit":
+        _edited(self, unit, body)
+    elif body["kind"] == "review" and decided["type"] == "approve":
         self.in_review, self.reviewed = None, True
-    if decided["type"] == "edit" and body["kind"] in ("question", "review"):
-        self.rewritten = {"plan": decided["args"], "asked": body["about"]}
-    elif decided["type"] == "edit":
-        self.edits[unit] = {"tool": body["tool"], "args": decided["args"]}
+    if answer := body.get("answer"):
+        _answered(self, unit, attempt, answer)
     if settlement := body.get("settlement"):
         settled(self, unit, attempt, settlement)
     if "verdict" in body:
         verdict(self, unit, attempt, body)
+
+
+def _edited(self: RunFold, unit: str, body: Body) -> None:
+    args = body["decision"]["args"]
+    if body["kind"] in ("question", "review"):
+        self.rewritten = {"plan": args, "asked": body["about"]}
+    else:
+        self.edits[unit] = {"tool": body["tool"], "args": args}
+
+
+def _answered(self: RunFold, unit: str, attempt: int, body: Body) -> None:
+    """The user has said what the step has asked: that is its result."""
+    run = self.run(unit)
+    run.attempt, run.failure, run.verdict = attempt + 1, None, None
+    run.moved("running")
+    run.gave(body)
+    self.usage = self.usage.plus(steps=1)
 
 
 def edit_dropped(self: RunFold, unit: str, _: int, __: Body) -> None:

@@ -15,6 +15,8 @@ from plans.plan import Plan
 from plans.schedule import dependents_of, edges_of, remaining_path
 
 _PENDING = StepRun()
+PARKED = ("risk", "clarification")
+"""What a step asks before it starts, and waits for."""
 
 
 class Frontier:
@@ -44,7 +46,7 @@ class Frontier:
         self._ready: list[tuple[float, int, str]] = []
         self._timed: list[tuple[float, str]] = []
         self._queued: set[str] = set()
-        self.parked: set[str] = {request.step_id for request in fold.asked.values() if request.kind == "risk"}
+        self.parked: set[str] = {request.step_id for request in fold.asked.values() if request.kind in PARKED}
         for step_id, waiting in self._waiting.items():
             if waiting == 0 or unchecked(step_id):
                 self.push(step_id)

@@ -13,6 +13,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from nodes.answers import ALLOWED
+from plans.clarification import Question
 from plans.decisions import DECISION, ApprovalRequest, Decision
 from plans.errors import ApprovalConflict, MalformedDecision, StaleDecision, UnknownApproval
 from plans.values import printable
@@ -50,6 +51,7 @@ def _action(request: ApprovalRequest) -> dict[str, Any]:
         "args": request.args,
         "description": f"{request.step_id}: {request.reason}",
         **more,
+        **({"answer_schema": Question.of(request.args).schema} if request.kind == "clarification" else {}),
     }
 
 

@@ -16,6 +16,7 @@ from plans.lint import build_plan, lint
 from plans.plan import PlanDraft, Step, highest_risk
 from plans.step_stream import StepStream
 from plans.values import JSON
+from tools.person import asks_user
 from tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Ahead:
         return (
             tool is not None
             and tool.effect == "read"
+            and not asks_user(tool)
             and not asks
             and highest_risk(step.risk, tool.risk) != "high"
             and all(name in self._session.early.steps for name in step.depends_on)

@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nodes.catalog import summary
+from nodes.clarify import may_not_ask
 from nodes.origins import sentence
 from nodes.planner import FinishedStep
 from nodes.policing import actor_of, may_be_called
 from nodes.state import RunHead
 from nodes.tools_now import current_tools
+from plans.plan import Step
 from plans.policy import Policy
 from plans.values import JSON
 from tools.breaker import open_tools
 from tools.permission import permitted
+from tools.person import asks_user
 from tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -29,9 +32,10 @@ MOST_EXAMPLES = 2
 
 async def offered_tools(session: Session) -> list[Tool]:
     """The tools this run's role may use by their own word and by its policies, that are set up and switched on and
-    whose breaker does not refuse them now."""
+    whose breaker does not refuse them now; that which asks the user only where somebody answers."""
     may = await offered(await current_tools(session), session.head.role, session.engine.ports)
-    return allowed(session.fold.policies, may, session.head)
+    found = allowed(session.fold.policies, may, session.head)
+    return [tool for tool in found if not asks_user(tool) or may_not_ask(session) is None]
 
 
 def allowed(policies: Sequence[Policy], tools: Iterable[Tool], head: RunHead) -> list[Tool]:
@@ -70,6 +74,12 @@ async def finished_steps(session: Session) -> list[FinishedStep]:
     finished = []
     for step in session.fold.kept():
         run = session.fold.run(step.id)
-        result = summary(await session.value(step.id)) if run.output is not None else {"status": run.status}
+        result = await _result(session, step) if run.output is not None else {"status": run.status}
         finished.append(FinishedStep(step, result, sentence(session.fold, step.id)))
     return finished
+
+
+async def _result(session: Session, step: Step) -> JSON:
+    """What a prompt says of a result. The user's own words stand there as they are: they are no tool's."""
+    value = await session.value(step.id)
+    return value if asks_user(session.engine.registry.get(step.tool or "")) else summary(value)

@@ -16,6 +16,7 @@ from plans.plan import MODEL_SOURCES, Step
 from plans.references import Reference, UnresolvedReference, follow, references_in
 from plans.subgoals import around, joined, parents_in, prefix_of, readers_of
 from plans.values import JSON
+from tools.person import asks_user
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -58,14 +59,20 @@ async def told(session: Session, step: Step) -> Part:
 
 async def _shown(session: Session, reference: Reference) -> JSON:
     """A value that the plan's author has put into the sub-goal: a number as it is, and a short text of the run's own
-    inputs; of all else the shape, as everywhere in planning prompts. What a tool returns cannot speak to a planner."""
+    inputs or of the user's answers; of all else the shape, as everywhere in planning prompts. What a tool returns
+    cannot speak to a planner."""
     try:
         known: JSON = session.head.input_values() if reference.name == "inputs" else await session.value(reference.name)
         value = follow(reference, lambda _: known)
     except (KeyError, UnresolvedReference):
         return None
-    is_own = reference.name == "inputs" and isinstance(value, str) and len(value) <= SHORT
+    is_own = _is_own(session, reference.name) and isinstance(value, str) and len(value) <= SHORT
     return value if is_own or isinstance(value, bool | int | float | None) else {"shape": summary(value)}
+
+
+def _is_own(session: Session, name: str) -> bool:
+    """Whether this names what the user has said: an input, or their answer to a question."""
+    return name == "inputs" or asks_user(session.engine.registry.get(session.step(name).tool or ""))
 
 
 def in_whole(session: Session, planning: Planning, drafted: Drafted) -> Drafted:

@@ -168,7 +168,7 @@ def _goal(session: Session, planning: Planning) -> str:
 def _failure(session: Session, planning: Planning) -> Failure | None:
     if planning.step_id is None:
         asking = next((verdict for verdict in session.fold.queue if verdict.key == planning.trigger), None)
-        return Failure(code=asking.code, message=asking.reason) if asking else None
+        return Failure(code=asking.code, message=asking.reason) if asking and asking.code != "ANSWERED" else None
     run = session.fold.steps.get(planning.step_id) or session.fold.steps.get(base_id(planning.step_id))
     failure = run.failure if run else None
     return failure and in_our_words(failure, session.engine.registry.get(failure.tool or ""))

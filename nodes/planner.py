@@ -20,6 +20,7 @@ from plans.faults import Fault
 from plans.plan import PlanDraft, StepDraft
 from plans.reader import Reading, read_plan
 from plans.values import JSON
+from tools.person import ASK_USER
 from tools.tool import Tool
 
 MAX_FAULTS = 30
@@ -121,6 +122,7 @@ def planning_prompt(
     leaves out is named."""
     catalog = list(catalog)
     sections = ["task", *(["part"] if part is not None else [])]
+    sections += ["asking"] if any(tool.name == ASK_USER for tool in catalog) else []
     shots = few_shots if cut.examples else ()
     holes = {
         "schema": quoted(PLAN_SCHEMA),

@@ -53,7 +53,7 @@ def _why_ask(step: Step, fold: RunFold, facts: Facts, effect: str | None, ruled:
         return f"it would repeat what step {before} has done"
     if facts.doubt is not None:
         return facts.doubt
-    if facts.tool is not None and another_was_rejected(fold, step.id, facts.tool):
+    if facts.tool is not None and not asks_user(facts.tool) and another_was_rejected(fold, step.id, facts.tool):
         return f"a person has rejected another call of {facts.tool.name} in this run"
     if ruled.then == "ask":
         return ruled.why

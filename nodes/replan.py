@@ -14,6 +14,7 @@ from nodes.state import AgentState, Drafted, Planning
 from nodes.step_run import base_id
 from nodes.validate import stored_draft
 from plans.faults import Fault
+from tools.person import asks_user
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -41,7 +42,8 @@ async def replan(state: AgentState, session: Session) -> dict[str, Any]:
             faults=state.get("faults") or [],
         )
         asked, closer = (JournaledModel(session, model, each) for each in (key, f"{key}:closer"))
-        repair = await redraw_step(asked, broken, await offered_tools(session), closer=closer)
+        tools = [tool for tool in await offered_tools(session) if not asks_user(tool)]  # a repair is no talk
+        repair = await redraw_step(asked, broken, tools, closer=closer)
     except ModelFailed as error:
         fault = Fault(code="MODEL_FAILED", message=str(error))
         drafted = Drafted(

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from nodes.admit import effect_name
+from nodes.clarify import not_to_ask
 from nodes.drafts import drafted_name
 from nodes.policing import actor_of, denied_steps
 from nodes.state import Drafted, Planning
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from nodes.session import Session
 
 ABOUT_TOOLS = frozenset({"TOOL_UNAVAILABLE", "NOT_PERMITTED", "UNKNOWN_TOOL"})
-FROM_OUTSIDE = ("NEW_INSTRUCTION", "INPUT_CHANGED")
+FROM_OUTSIDE = ("NEW_INSTRUCTION", "INPUT_CHANGED", "ANSWERED")
 """Reasons to plan anew that say nothing against the plan as it is."""
 
 
@@ -58,7 +59,7 @@ async def found_in(session: Session, drafted: Drafted, planning: Planning) -> li
         found += late_end(fold, draft, tools, session.head.limits.max_wall_s - session.elapsed_s())
     if by_model:
         found += refused_now(new, await open_tools(tools, session.engine.ports))
-        found += made_up(new, planning)
+        found += [*made_up(new, planning), *not_to_ask(session, new, tools)]
         found += failed_again(fold, draft, {*(step.id for step in new), base_id(planning.step_id or "")})
     if fold.effects or fold.progress.results:
         for step in new:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from checkpoints.crash_points import reached
 from nodes.answers import edited_draft
 from nodes.capabilities import charter_of, within
+from nodes.clarify import only_asks
 from nodes.drafts import keep_draft
 from nodes.early import settle
 from nodes.events import Event
@@ -149,6 +151,8 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     if _had_a_say(session, drafted, planning):
         words = None if planning.instruction is None else spoken(session)
         charter = charter_of(session.fold, session.engine.registry, words=words, part=is_part)
+        if before is not None and not charter.exposed and only_asks(before.steps, session.engine.registry):
+            charter = replace(charter, before=None)  # its author has asked instead of planning: this is the first plan
         plan, swayed = within(plan, session.engine.registry, charter)
     versions = session.engine.options.plan_versions
     on = session.fold.contract or versions.of_run(session.head_run_id)

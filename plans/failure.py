@@ -62,6 +62,7 @@ CODES: Mapping[str, CodeRow] = MappingProxyType(
         "INPUT_CHANGED": _SEMANTIC,
         "PRECONDITION_FAILED": _SEMANTIC,
         "NEW_INSTRUCTION": _SEMANTIC,
+        "ANSWERED": _SEMANTIC,
         "UNKNOWN_OUTCOME": CodeRow("unknown", "escalate_to_human", "ask"),
         "REJECTED": _POLICY,
         "APPROVAL_EXPIRED": _POLICY,
