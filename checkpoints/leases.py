@@ -33,7 +33,7 @@ class Lease:
     `valid_until` is on this process's monotonic clock and counts from when the last renewal was *sent*, so it ends
     before the database's own expiry does (rule 4); `expires_at` is that expiry, and `taken_at` when the lease was
     taken, both in the database's time (seconds since the epoch). `taken_from` names the owner that was replaced, if one
-    was. `cancel` is set once somebody asked to cancel the run.
+    was. `cancel` is set once somebody asked to cancel the run, `told` while somebody may have said something to it.
     """
 
     run_id: str
@@ -44,6 +44,7 @@ class Lease:
     expires_at: float = 0.0
     taken_at: float = 0.0
     cancel: asyncio.Event = field(default_factory=asyncio.Event)
+    told: asyncio.Event = field(default_factory=asyncio.Event)
 
     def alive(self, now_monotonic: float) -> bool:
         """Whether this owner may still start things at this instant of `time.monotonic()`."""
@@ -74,7 +75,9 @@ class Leases:
         self._monotonic = monotonic
         self._held: dict[str, Lease] = {}
         self._claiming: set[str] = set()
-        self._presence = Presence(direct_url or database.url, on_cancel=self._told_to_cancel)
+        self._presence = Presence(
+            direct_url or database.url, on_cancel=self._told_to_cancel, on_instruction=self._told_something
+        )
         self._renewals: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -226,6 +229,10 @@ class Leases:
     def _told_to_cancel(self, run_id: str) -> None:
         if (lease := self._held.get(run_id)) is not None:
             lease.cancel.set()
+
+    def _told_something(self, run_id: str) -> None:
+        if (lease := self._held.get(run_id)) is not None:
+            lease.told.set()
 
 
 def _busy(run_id: str, found: Sequence[Mapping[str, Any]]) -> Exception:

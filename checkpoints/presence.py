@@ -24,12 +24,14 @@ class Presence:
     """One direct connection, made again when it breaks; its server process and start time name it for all to see.
 
     It does nothing but listen, so that a cut is noticed at once: `renewed` is set by each new connection. `on_cancel`
-    is called with the run's id when somebody asks to cancel a run.
+    is called with the run's id when somebody asks to cancel a run, `on_instruction` when somebody says something to it.
     """
 
-    def __init__(self, url: str, *, on_cancel: Callable[[str], None]) -> None:
+    def __init__(
+        self, url: str, *, on_cancel: Callable[[str], None], on_instruction: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._url = url
-        self._on_cancel = on_cancel
+        self._on_cancel, self._on_instruction = on_cancel, on_instruction
         self._session: dict[str, Any] = {}
         self._present = asyncio.Event()
         self._watch: asyncio.Task[None] | None = None
@@ -65,7 +67,8 @@ class Presence:
             try:
                 async with connection:
                     async for notice in connection.notifies():
-                        self._on_cancel(notice.payload)
+                        told = self._on_cancel if notice.channel == "surestep_cancel" else self._on_instruction
+                        told(notice.payload)
             except psycopg.OperationalError:
                 self._present.clear()
             connection = await self._reconnect()
@@ -86,6 +89,7 @@ class Presence:
         connection = await psycopg.AsyncConnection.connect(self._url, **connection_options(self._url, None))
         try:
             await connection.execute(QUERIES["listen_for_cancel"])
+            await connection.execute(QUERIES["listen_for_instructions"])
             cursor = connection.cursor(row_factory=dict_row)
             self._session = (await (await cursor.execute(QUERIES["own_session"])).fetchall())[0]
         except psycopg.Error:

@@ -336,6 +336,9 @@ SELECT pid AS backend_pid, backend_start FROM pg_stat_activity WHERE pid = pg_ba
 -- name: listen_for_cancel
 LISTEN surestep_cancel;
 
+-- name: listen_for_instructions
+LISTEN surestep_instruction;
+
 -- name: acquire_lease
 -- Free is a lease without owner, one that has expired, one of this very session whose answer was lost, and one whose
 -- session is gone. A start of the server ends all sessions, so for one lease length after it that says nothing about a
@@ -407,6 +410,27 @@ WITH asked AS (
     RETURNING run_id, CASE WHEN expires_at > clock_timestamp() THEN owner END AS owner
 )
 SELECT owner, pg_notify('surestep_cancel', run_id) FROM asked;
+
+-- ---------------------------------------------------------------- instructions
+
+-- name: send_instruction
+-- A run that has ended takes none. Sent twice it is stored once; the driver is told each time.
+WITH going_on AS (
+    SELECT run_id FROM surestep.runs WHERE run_id = %(run_id)s AND status IN ('running', 'paused', 'limited')
+), sent AS (
+    INSERT INTO surestep.instructions (run_id, instruction_id, message, said_by)
+    SELECT run_id, %(instruction_id)s, %(message)s, %(said_by)s::jsonb FROM going_on
+    ON CONFLICT (run_id, instruction_id) DO NOTHING
+)
+SELECT run_id, pg_notify('surestep_instruction', run_id) FROM going_on;
+
+-- name: instructions_of_run
+SELECT instruction_id, message, said_by FROM surestep.instructions
+WHERE run_id = %(run_id)s AND taken_at IS NULL ORDER BY sent_at, instruction_id;
+
+-- name: take_instructions
+UPDATE surestep.instructions SET taken_at = clock_timestamp()
+WHERE run_id = %(run_id)s AND instruction_id = ANY (%(ids)s::text[]);
 
 -- ---------------------------------------------------------------- runs
 

@@ -21,6 +21,7 @@ from nodes.beginning import LOOK_EVERY_S
 from nodes.engine import Engine
 from nodes.events import Event
 from nodes.fold import RunFold, fold_journal
+from nodes.instructions import look_for_instructions
 from plans.errors import RunBusy, StaleOwner
 
 if TYPE_CHECKING:
@@ -154,6 +155,8 @@ class Driver:
             if await self._ended_meanwhile(record, session):
                 return result_of(session.fold, await self._status(record))
             await self._look_again(record, session, first=first, seen=seen)
+            if not first:
+                await look_for_instructions(session)
             _tell(session.fold, on_event)
             try:
                 await self._stream(record, given, on_event)
@@ -237,6 +240,8 @@ class Driver:
         asked = (await self.picture(record.run_id)).asked
         stored = await self.engine.approvals.of_run(record.run_id)
         answered = [each for each in stored if each.decision or each.status == "expired"]
+        if await self.engine.instructions.waiting(record.run_id):
+            return True
         if not asked or any(each.request.approval_id in asked for each in answered):
             return True
         return await self.engine.leases.cancel_wanted(record.run_id)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
+from checkpoints.instructions import Instruction
 from checkpoints.runs import OPEN
 from graph.cancelling import cancelled
 from graph.deciding import decided_for_all, take_decision_of_step, take_decisions
@@ -14,6 +15,7 @@ from graph.drafts import DraftResult, drafts_of
 from graph.driving import Driver, OnEvent
 from graph.forking import ForkOptions, forked
 from graph.given import age_s, check_id, limits_from, looked_at
+from graph.instructing import instructed, no_instruction
 from graph.leaving import EndOfDrive
 from graph.preview import check_plannable, preview
 from graph.principal import NOBODY, named
@@ -23,11 +25,9 @@ from graph.wishes import GivenPlan, wished
 from nodes.beginning import new_head, stricter
 from nodes.engine import Engine
 from nodes.ids import new_id
-from nodes.sealing import Sealing, created, sealed_text
+from nodes.sealing import Sealing, created
 from plans.decisions import ApprovalRequest, Decision
-from plans.errors import UsageError
 from plans.limits import Limits
-from plans.plan import PlanDraft
 from plans.principals import Principal
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from checkpoints.approvals import Approval
     from checkpoints.archive import ArchiveReport
     from checkpoints.erasure import ErasureReport
-    from checkpoints.runs import RunRecord
     from graph.notifying import Notifier
     from graph.served import Server
     from graph.sweeping import Sweeper
@@ -107,7 +106,11 @@ class Agent:
         latest = None if thread_is_new else await self.engine.runs.latest(thread_id)
         ours = latest is not None and latest.tenant == self.principal.tenant
         if latest is not None and ours and latest.status in OPEN and latest.request_id != request_id:
-            return await self._instruct(latest, wish["goal"], on_event, plan=wish["given_plan"])
+            if wish["given_plan"] is not None:
+                raise no_instruction(latest)
+            said = Instruction(instruction_id=request_id, message=wish["goal"], said_by=self.principal)
+            await sealing.keep(latest.run_id)
+            return await instructed(self._driver, latest, said, on_event)
         asked: dict[str, Any] = {"thread_id": thread_id, "request_id": request_id, "limits": limits_from(limits)}
         asked |= {"approve": approve, "review": looked_at(stricter(self.engine.options.review, review), approve)}
         head = new_head(**wish, **asked)
@@ -282,15 +285,3 @@ class Agent:
         from graph.archiving import erased
 
         return await erased(self.engine, check_id(thread_id, "the thread id"), self.principal.tenant)
-
-    async def _instruct(
-        self, record: RunRecord, text: str, on_event: OnEvent | None, *, plan: PlanDraft | None
-    ) -> RunResult:
-        if self.engine.planner is None or plan is not None:
-            raise UsageError(
-                f"thread {record.thread_id!r} has a run that is not finished ({record.status}). Go on with it by "
-                f"`surestep resume {record.thread_id}`, or use another thread. A new instruction to it needs a model."
-            )
-        self.principal.acting_in(record.input.get("role"))  # its word is acted on in that role
-        sealed = await sealed_text(self.engine, record.run_id, text)
-        return await self._driver.drive(record, {"goal": sealed}, on_event)

@@ -17,6 +17,7 @@ from nodes.given import given_draft
 from nodes.ids import new_id
 from nodes.inbox import goal_text
 from nodes.inputs import declared_inputs
+from nodes.instructions import told
 from nodes.requests import run_record
 from nodes.sealing import Sealing
 from nodes.session import Session
@@ -28,6 +29,8 @@ from plans.principals import Principal
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from checkpoints.runs import RunRecord
 
 LOOK_EVERY_S = 0.2
 """How often it is looked whether a run that somebody else drives has ended, or has lost its driver."""
@@ -57,17 +60,28 @@ async def begun(
     head = await _head(engine, state, thread_id, request_id, context, who, sealing)
     if not state.get("request_id") and (lost := await _sent_before(engine, head)) is not None:
         return await _once_free(engine, lost, thread_id)
+    if head.given_plan is None and engine.planner is not None and (going_on := await _open_run(engine, head)):
+        who.acting_in(going_on.input.get("role"))
+        session = await _once_free(engine, going_on.run_id, thread_id)
+        await sealing.keep(going_on.run_id)
+        await told(session, head.request_id, head.goal, who)
+        return session
     await sealing.keep(head.run_id)
     return await engine.begin(head)
 
 
 async def _sent_before(engine: Engine, head: RunHead) -> str | None:
     """The thread's open run, if it was begun by the same input: its process died before any checkpoint was written."""
+    latest = await _open_run(engine, head)
+    same = latest and latest.input_sha256 == run_record(head, engine.options.plan_versions).input_sha256
+    return latest.run_id if latest and same else None
+
+
+async def _open_run(engine: Engine, head: RunHead) -> RunRecord | None:
+    """The run that is not over on the thread of this one. What is said there before any of its checkpoints was written,
+    is said to that run."""
     latest = await engine.runs.latest(head.thread_id)
-    if latest is None or latest.status not in OPEN or latest.tenant != head.tenant:
-        return None
-    same = latest.input_sha256 == run_record(head, engine.options.plan_versions).input_sha256
-    return latest.run_id if same else None
+    return latest if latest is not None and latest.status in OPEN and latest.tenant == head.tenant else None
 
 
 async def _once_free(engine: Engine, run_id: str, thread_id: str) -> Session:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.crash_points import reached
 from nodes.answers import take_decisions
+from nodes.chat import asking
 from nodes.clarify import plan_with_answers
+from nodes.instructions import take_instructions
 from nodes.review import ask_review
 from nodes.state import AgentState
 from nodes.validate import revise
@@ -28,10 +30,11 @@ async def dispatch(state: AgentState, session: Session) -> dict[str, Any]:
         if not session.fold.asked:
             return {"edge": "run" if await plan_with_answers(session) else "finish"}
         if await _paused(session):
-            return {"edge": "human_interrupt", "status": "paused"}
+            return {"edge": "human_interrupt", "status": "paused", **asking(session, state)}
 
 
 async def _take_what_people_say(session: Session) -> None:
+    await take_instructions(session)
     if session.fold.asked:
         await take_decisions(session)
     if session.fold.is_edited:  # decided while other steps ran, or before the process died

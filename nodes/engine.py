@@ -17,6 +17,7 @@ from checkpoints.artifacts import ArtifactStore
 from checkpoints.connections import Connections
 from checkpoints.database import Database
 from checkpoints.fences import Fences
+from checkpoints.instructions import Instructions
 from checkpoints.journal import Journal
 from checkpoints.leases import LEASE_S, Leases
 from checkpoints.runs import Durability, Runs
@@ -129,6 +130,11 @@ class Engine:
     def checking(self) -> Model | None:
         """The model that is asked whether a plan still holds, if one is."""
         return (self.verifier or self.small) if self.options.checks else None
+
+    @property
+    def instructions(self) -> Instructions:
+        """What people say to runs that go on."""
+        return Instructions(self.database)
 
     @property
     def tombstones(self) -> Tombstones:

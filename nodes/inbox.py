@@ -22,11 +22,11 @@ def entry(state: Mapping[str, Any]) -> Entry:
 
 
 def goal_text(state: Mapping[str, Any]) -> str | None:
-    """The goal in the inbox: `goal` itself, else the last human message that has not been taken yet."""
+    """The goal in the inbox: `goal` itself, else the human messages that have not been taken yet, one a line."""
     if goal := state.get("goal"):
         return str(goal)
-    message = _last_human(state)
-    return None if message is None or message.id == state.get("seen_message") else message_text(message)
+    new = _unseen(state)
+    return "\n".join(map(message_text, new)) if new else None
 
 
 _NOT_NAMING = {"model_requests", "estimated_tokens"}
@@ -58,6 +58,13 @@ def taken(state: Mapping[str, Any]) -> dict[str, Any]:
     if message is not None:
         empty["seen_message"] = message.id
     return empty
+
+
+def _unseen(state: Mapping[str, Any]) -> list[HumanMessage]:
+    """The human messages behind the last one that was taken; of a thread where that is gone, the last one."""
+    humans = [message for message in state.get("messages") or [] if isinstance(message, HumanMessage)]
+    seen = [place for place, message in enumerate(humans) if message.id == state.get("seen_message")]
+    return humans[seen[-1] + 1 :] if seen else humans[-1:]
 
 
 def _last_human(state: Mapping[str, Any]) -> HumanMessage | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from nodes.acting import principal_of
 from nodes.asking import record_request
 from nodes.events import Event
 from nodes.inbox import instruction_id, new_instruction, taken
+from nodes.instructions import take_instructions, told
 from nodes.ladder import planning_for
 from nodes.means import standing_of
 from nodes.questions import open_ticket
@@ -50,23 +52,12 @@ def _subgoal(session: Session) -> dict[str, Any]:
 
 async def _instruction(state: AgentState, session: Session) -> dict[str, Any]:
     """A message that came while the run is open: the rest of the plan is written anew around what is finished."""
+    await take_instructions(session)
     text = new_instruction(state)
     if text is None:
         return {}
-    if session.engine.planner is None:
-        session.emit(
-            Event(kind="notice", message="a new instruction needs a model; set SURESTEP_MODEL. The run goes on.")
-        )
-        return taken(state)
     text = await sealed_text(session.engine, session.head_run_id, text)
-    named = instruction_id(state, text)
-    if named in session.fold.instructions:  # the process died after it was recorded
-        return taken(state)
-    number = len(session.fold.instructions) + 1
-    verdict = Verdict(
-        verdict="global_replan", step_id="", attempt=-number, code="NEW_INSTRUCTION", reason=text, counted=False
-    )
-    await record_verdict(session, verdict, instruction=named)
+    await told(session, instruction_id(state, text), text, principal_of(session.engine, session.config))
     return {**taken(state), **hidden_messages(session.engine, state)}
 
 

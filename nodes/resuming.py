@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.runs import OPEN
 from nodes.inbox import entry
+from nodes.instructions import look_for_instructions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +22,7 @@ async def note_resumption(session: Session, state: Mapping[str, Any]) -> None:
     finished = session.fold.finished
     if last is None or (finished is not None and finished["status"] not in OPEN):
         return
+    await look_for_instructions(session)
     result, about = _found(session)
     trigger = await _trigger(session, state, last)
     body = {"trigger": trigger, "result": result, "about": about, "at": round(session.clock.wall(), 3)}
@@ -31,7 +33,7 @@ async def _trigger(session: Session, state: Mapping[str, Any], last: str) -> str
     """By the last row of the drive before: who says nothing in the end has crashed."""
     if session.cancelled:
         return "cancel"
-    if entry(state) == "instruction":
+    if entry(state) == "instruction" or session.lease.told.is_set():
         return "instruction"
     if last == "finish":
         return "limit"

@@ -44,7 +44,7 @@ class Scheduler:
         self._stopping = False
         self._deciding = False
         self._look_at = session.clock.monotonic() + DECISIONS_EVERY_S
-        self._watch: asyncio.Task[None] | None = None
+        self._watches: dict[asyncio.Event, asyncio.Task[None]] = {}
         self.pacing = Pacing(session.clock.monotonic, session.engine.registry)
 
     @property
@@ -113,14 +113,13 @@ class Scheduler:
     async def drive(self) -> None:
         """Start and collect until a decision is needed or nothing is left to run."""
         self._deciding = False
-        if self._watch is None:
-            self._watch = asyncio.create_task(self._wake_on_cancel(), name=f"{self.session.head_run_id} cancel")
+        self._listen()
         while True:
             self._raise_if_broken()
             if self.session.fold.asked:
                 await self._look_for_decisions()
-            if self.session.fold.is_edited or self.session.cancelled:
-                return
+            if self.session.fold.is_edited or self.session.cancelled or self.session.lease.told.is_set():
+                return  # what was said may change the plan: nothing starts before it is taken
             if self.session.decision_needed:
                 self._deciding = True
                 self._start_meanwhile()
@@ -129,6 +128,13 @@ class Scheduler:
             if self.idle:
                 return
             await self._something()
+
+    def _listen(self) -> None:
+        """Be woken by whoever cancels the run or says something to it."""
+        lease = self.session.lease
+        for event in (lease.cancel, lease.told):
+            if (watch := self._watches.get(event)) is None or watch.done():
+                self._watches[event] = asyncio.create_task(self._wake_on(event))
 
     def _start_ready(self, may: Callable[[str], bool] = lambda _: True) -> None:
         """Start what is ready, as far as there is room; what may not start now stays ready."""
@@ -163,7 +169,9 @@ class Scheduler:
         it is already said that the plan ends or is written anew. Where only a sub-goal is being planned nothing waits:
         that changes no other step."""
         over = any(verdict.verdict in ("finish", "global_replan") for verdict in self.session.fold.queue)
-        ends = over or self._stopping or bool(self._broken) or self.session.cancelled
+        ends = (
+            over or self._stopping or bool(self._broken) or self.session.cancelled or self.session.lease.told.is_set()
+        )
         if self._deciding and not ends:
             waits = self.session.fold.undecided or self.session.fold.queue
             self._start_ready(self._only_reads if waits else lambda _: True)
@@ -221,8 +229,8 @@ class Scheduler:
             self._look_at = now + DECISIONS_EVERY_S
             await take_decisions(self.session)
 
-    async def _wake_on_cancel(self) -> None:
-        await self.session.lease.cancel.wait()
+    async def _wake_on(self, event: asyncio.Event) -> None:
+        await event.wait()
         self._wake.set()
 
     def _raise_if_broken(self) -> None:
@@ -242,8 +250,8 @@ class Scheduler:
         """End what is in flight: reads are cancelled, effects that have begun are awaited to their deadline and, where
         their end could not be stored by then, recorded as unknown."""
         self._stopping = True
-        if self._watch is not None:
-            self._watch.cancel()
+        for watch in self._watches.values():
+            watch.cancel()
         for unit, task in list(self.tasks.items()):
             if unit not in self.session.acting:
                 task.cancel()

@@ -69,7 +69,10 @@ async def test_who_does_not_answer_lets_the_step_fail(agent_on: OpenAgent) -> No
     done = await said(agent, await agent.run(plan=plan(WHICH, alone), thread_id="t"), Reject(message="not now"))
     assert (done.status, done.steps[0].status, shop.calls["price"]) == ("done", "failed", 1)
     assert done.steps[0].failure is not None
-    assert (done.steps[0].failure.code, "the user does not answer" in done.steps[0].failure.message) == ("REJECTED", True)
+    assert (done.steps[0].failure.code, "the user does not answer" in done.steps[0].failure.message) == (
+        "REJECTED",
+        True,
+    )
 
 
 async def test_an_answer_that_the_step_s_own_criterion_refuses_is_asked_for_again(agent_on: OpenAgent) -> None:
@@ -104,7 +107,10 @@ async def test_a_run_that_asks_nobody_has_no_answers(agent_on: OpenAgent, mode: 
 async def test_a_question_that_cannot_be_put_is_a_fault_of_the_plan(agent_on: OpenAgent) -> None:
     """Found before anything runs, as a broken rule of the tool."""
     agent = await agent_on([Shop().kit])
-    for args in ({"question": "Which?", "kind": "choice", "choices": ["one"]}, {"question": "?", "choices": ["a", "b"]}):
+    for args in (
+        {"question": "Which?", "kind": "choice", "choices": ["one"]},
+        {"question": "?", "choices": ["a", "b"]},
+    ):
         with pytest.raises(PlanRejected, match="RULE_VIOLATED"):
             await agent.plan(plan=plan(step("s1", "ask_user", args=args)))
 
@@ -113,7 +119,7 @@ async def test_a_planner_asks_instead_of_planning_and_plans_with_the_answers(
     agent_on: OpenAgent, endpoint: ScriptedModel
 ) -> None:
     """A plan of nothing but questions is planned anew once they are answered; what the user said stands in the prompt
-    in full, and no repair of the run is used up by it. What the goal's real plan does asks for no leave beyond its own."""
+    in full, and no repair of the run is used up by it."""
     shop = Shop()
     agent = await agent_on([shop.kit], model=endpoint)
     endpoint.answers(json.dumps(plan(WHICH)), json.dumps(plan(PRICE, answer="${s2.price}")))
@@ -145,4 +151,8 @@ async def test_a_run_that_asks_nobody_offers_no_questions(agent_on: OpenAgent, e
     agent = await agent_on([Shop().kit], model=endpoint)
     endpoint.answers(json.dumps(plan(WHICH)), json.dumps(plan(step("s1", "price", args={"item": "ball"}))))
     result = await agent.run("what does it cost?", approve="none")
-    assert (result.status, "ask_user" in endpoint.prompt(0), "asks nobody" in endpoint.prompt(1)) == ("done", False, True)
+    assert (result.status, "ask_user" in endpoint.prompt(0), "asks nobody" in endpoint.prompt(1)) == (
+        "done",
+        False,
+        True,
+    )
