@@ -40,9 +40,6 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "approval.decided": "The answer is stored in the table; the journal does not know it.",
         "approval.before_withdrawal": "Questions no longer arise; the table still asks them.",
         "approval.withdrawn": "The table does not ask them any more.",
-        "instruction.before_send": "Somebody says something to a run; it is not stored.",
-        "instruction.sent": "What was said to a run is stored; nobody who drives it knows of it.",
-        "instruction.taken": "What was said stands in the run's journal, and in the mailbox as taken.",
         "pause.recorded": "The journal and the run's status say paused; this owner still holds the run.",
         "finish.recorded": "The journal says how the run has ended; its status does not.",
         "session.closing": "A drive ends; what is in flight is not settled, and rows may be queued.",
@@ -74,6 +71,15 @@ SWEEPING: Mapping[str, str] = MappingProxyType(
     }
 )
 """The points that a sweep comes to."""
+
+SAYING: Mapping[str, str] = MappingProxyType(
+    {
+        "instruction.before_send": "Somebody says something to a run; it is not stored.",
+        "instruction.sent": "What was said to a run is stored; nobody who drives it knows of it.",
+        "instruction.taken": "What was said stands in the run's journal, and in the mailbox as taken.",
+    }
+)
+"""The points that a word to a run comes to."""
 
 hook: Callable[[str], None] | None = None
 """Called with the name of each point that is reached; set only by the tests' child processes."""

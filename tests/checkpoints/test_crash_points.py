@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from checkpoints import crash_points
-from checkpoints.crash_points import KEEPING, POINTS, SWEEPING, reached
+from checkpoints.crash_points import KEEPING, POINTS, SAYING, SWEEPING, reached
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("plans", "tools", "checkpoints", "nodes", "graph", "evals")
@@ -31,7 +31,7 @@ def test_every_point_stands_in_the_code_once_and_no_other_does() -> None:
     """A point that nothing reaches, a name that is not explained, or one name for two places is an error."""
     sources = [path.read_text("utf-8") for room in ROOMS for path in (ROOT / room).rglob("*.py")]
     found = Counter(name for source in sources for name in names_in(source))
-    assert found == Counter(dict.fromkeys([*POINTS, *KEEPING, *SWEEPING], 1))
+    assert found == Counter(dict.fromkeys([*POINTS, *KEEPING, *SAYING, *SWEEPING], 1))
 
 
 def test_a_point_calls_who_listens_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
