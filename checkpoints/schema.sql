@@ -424,6 +424,15 @@ CREATE TABLE surestep.failed_calls (
     expires_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE surestep.instructions (
+    run_id text NOT NULL,
+    instruction_id text NOT NULL,
+    message text NOT NULL,
+    said_by jsonb NOT NULL,
+    sent_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    taken_at timestamp with time zone
+);
+
 CREATE TABLE surestep.journal (
     run_id text NOT NULL,
     fence bigint NOT NULL,
@@ -644,6 +653,9 @@ ALTER TABLE ONLY surestep.decisions
 ALTER TABLE ONLY surestep.failed_calls
     ADD CONSTRAINT failed_calls_pkey PRIMARY KEY (key);
 
+ALTER TABLE ONLY surestep.instructions
+    ADD CONSTRAINT instructions_pkey PRIMARY KEY (run_id, instruction_id);
+
 ALTER TABLE ONLY surestep.journal
     ADD CONSTRAINT journal_pkey PRIMARY KEY (run_id, fence, n);
 
@@ -818,6 +830,9 @@ ALTER TABLE ONLY surestep.artifacts
 
 ALTER TABLE ONLY surestep.decisions
     ADD CONSTRAINT decisions_approval_id_fkey FOREIGN KEY (approval_id) REFERENCES surestep.approvals(approval_id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY surestep.instructions
+    ADD CONSTRAINT instructions_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY surestep.journal
     ADD CONSTRAINT journal_run_id_fkey FOREIGN KEY (run_id) REFERENCES surestep.runs(run_id) ON DELETE CASCADE;

@@ -36,26 +36,25 @@ class RunFold:
     """The picture of one run.
 
     `queue` holds verdicts whose turn has not come; `undecided` step runs whose failure has no verdict; `since`, by
-    step, the revision in which it came to be what it is; `reserved`, by question, what a model that has not
-    answered may have cost; `answered` the ids of approvals whose decision was taken; `shown`, by
-    id, since when (seconds since 1970) people are shown it; `edits`, by step, calls that a
-    person has changed and that no revision has yet, `rewritten` the same of a whole plan; `effects`, by the
-    effect's name, the step runs that have it, or may have it, to their name; `on_exhausted` and `critical` what the
-    run's template says of when nothing mends it, `simplified` that the first was turned to; `late`, by step run,
-    what came back after it had been given up; `had` names steps of a fork that its parent has run, and whose effect
-    would be another one now; `drafts` what became of every draft of a plan, by its name, in their order
-    (`nodes/drafts.py`); `authors`, by step, the source of the revision that has made it what it is, `swayed` the
-    steps that a model has written when text that is not trusted may have told it what to write; `checked` the steps
-    about whose results the plan was asked whether it still holds, `unsure`, by step, why a model could not say so,
-    `premises_broken` how often it did not hold after a step; `contract` is the version of the plan contract that
-    the run is on, `form` how its plan was stored, `versions` those that are known here; `version` that of the
-    journal's rows from here on; `archived` where the rows came from, if that was the archive. `hits`, by name, are
-    limits that have stopped the run; `policies` those that it is held to (`nodes/policing.py`). `in_review` is the
-    revision that a person is to look at before anything of it starts, `rounds` how often a planner has asked the user, `reviewed` that one was approved so, or written
-    by a person; `revisions` what each after the first has changed. `planned_anew` are the codes for which a step or the
-    plan was planned anew, `made_from` is the template that the plan was made of at first. `reached`, by step, are sub-
-    goals that wait for their plan, each in its words. `left_off` is the last row of the drive before this one; None in
-    a first drive, and once it is told.
+    step, the revision in which it came to be what it is; `reserved`, by question, what a model that has not answered
+    may have cost; `answered` the ids of approvals whose decision was taken; `shown`, by id, since when (seconds since
+    1970) people are shown it; `edits`, by step, calls that a person has changed and that no revision has yet,
+    `rewritten` the same of a whole plan; `effects`, by the effect's name, the step runs that have it, or may have it,
+    to their name; `on_exhausted` and `critical` what the run's template says of when nothing mends it, `simplified`
+    that the first was turned to; `late`, by step run, what came back after it had been given up; `had` names steps of a
+    fork that its parent has run, and whose effect would be another one now; `drafts` what became of every draft of a
+    plan, by its name, in their order (`nodes/drafts.py`); `authors`, by step, the source of the revision that has made
+    it what it is, `swayed` the steps that a model has written when text that is not trusted may have told it what to
+    write; `checked` the steps about whose results the plan was asked whether it still holds, `unsure`, by step, why a
+    model could not say so, `premises_broken` how often it did not hold after a step; `contract` is the version of the
+    plan contract that the run is on, `form` how its plan was stored, `versions` those that are known here; `version`
+    that of the journal's rows from here on; `archived` where the rows came from, if that was the archive. `hits`, by
+    name, are limits that have stopped the run; `policies` those that it is held to (`nodes/policing.py`). `in_review`
+    is the revision that a person is to look at before anything of it starts, `rounds` how often a planner has asked the
+    user, `reviewed` that one was approved so, or written by a person; `revisions` what each after the first has
+    changed. `planned_anew` are the codes for which a step or the plan was planned anew, `made_from` is the template
+    that the plan was made of at first. `reached`, by step, are sub- goals that wait for their plan, each in its words.
+    `left_off` is the last row of the drive before this one; None in a first drive, and once it is told.
     """
 
     head: RunHead | None = None

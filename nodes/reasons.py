@@ -13,6 +13,7 @@ from plans.policy import trusted_by_all
 from plans.policy_rulings import Ruling, ruling
 from plans.provenance import Provenance
 from plans.values import JSON
+from tools.person import asks_user
 
 if TYPE_CHECKING:
     from nodes.admit import Facts

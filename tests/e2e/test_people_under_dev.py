@@ -60,6 +60,11 @@ def written(book: Path) -> list[str]:
     return book.read_text("utf-8").splitlines() if book.exists() else []
 
 
+def said(text: str) -> Any:
+    """A person's message, as a chat client sends it."""
+    return {"messages": [{"role": "user", "content": text}]}
+
+
 async def _new_thread(client: LangGraphClient) -> str:
     return str((await client.threads.create(graph_id="agent"))["thread_id"])
 
@@ -89,13 +94,12 @@ async def _asked(client: LangGraphClient, endpoint: ScriptedModel) -> None:
         json.dumps(plan(step("s2", "note", args={"text": "${s1.answer}"}), answer="${s2.noted}")),
     )
     thread = await _new_thread(client)
-    say = {"messages": [{"role": "user", "content": "note a colour"}]}
-    asked: Any = await client.runs.wait(thread, "agent", input=say)
+    asked: Any = await client.runs.wait(thread, "agent", input=said("note a colour"))
     [interrupt] = asked["__interrupt__"]
     [action] = interrupt["value"]["action_requests"]
     assert (action["kind"], action["answer_schema"]["enum"]) == ("clarification", ["red", "blue"])
     assert asked["messages"][-1]["content"] == "Which?\n- red\n- blue"
-    done: Any = await client.runs.wait(thread, "agent", input={"messages": [{"role": "user", "content": "blue"}]})
+    done: Any = await client.runs.wait(thread, "agent", input=said("blue"))
     assert (done["status"], done["answer"], done["messages"][-1]["content"]) == ("done", "blue", "blue")
 
 
@@ -106,12 +110,12 @@ async def _told(client: LangGraphClient, book: Path, endpoint: ScriptedModel) ->
         json.dumps(plan(step("n1", "note", args={"text": "new ${s1.noted}"}), answer="${n1.noted}")),
     )
     thread = await _new_thread(client)
-    first = await client.runs.create(thread, "agent", input={"messages": [{"role": "user", "content": "note it"}]})
+    first = await client.runs.create(thread, "agent", input=said("note it"))
     for _ in range(200):
         if "begun slowly" in written(book):
             break
         await asyncio.sleep(0.1)
-    more: Any = {"messages": [{"role": "user", "content": "note something new"}]}
+    more = said("note something new")
     done: Any = await client.runs.wait(thread, "agent", input=more, multitask_strategy="interrupt")
     assert (done["status"], done["answer"]) == ("done", "new slowly")
     assert written(book)[2:] == ["begun slowly", "slowly", "new slowly"]

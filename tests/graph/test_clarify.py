@@ -9,7 +9,7 @@ import pytest
 
 from graph.gateway import Agent
 from graph.result import RunResult
-from nodes.approve import inbox_request
+from nodes.hitl import inbox_request
 from plans.decisions import Approve, Decision, Reject, Respond
 from plans.errors import ApprovalConflict, PlanRejected
 from tests.graph.conftest import OpenAgent
