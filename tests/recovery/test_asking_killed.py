@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -70,12 +71,17 @@ class Child(NamedTuple):
     review: Any = "none"
 
 
+def at_work(url: str, folder: Path, model: ScriptedModel) -> AbstractAsyncContextManager[Agent]:
+    """An agent that asks no model whether its plans still hold."""
+    return running(url, folder, [market(folder / "book")], model=model, verifier_model="off")
+
+
 def drive(child: Child) -> None:
     """It begins, tells, or goes on with, the run on thread t."""
 
     async def run() -> None:
         model: Any = SimpleNamespace(base_url=child.base_url)
-        async with running(child.url, child.folder, [market(child.folder / "book")], model=model) as agent:
+        async with at_work(child.url, child.folder, model) as agent:
             crash_points.hook = lambda point: _die(agent, point, child.at)
             if child.goal is None:
                 await agent.resume("t")
@@ -116,14 +122,14 @@ async def test_killed_around_a_review_nothing_runs_before_the_yes(
     book = tmp_path / "book"
     child = Child(database_url, tmp_path, endpoint.base_url, at, "look", SHOWN, "first")
     if at == "looked at":
-        async with running(database_url, tmp_path, [market(book)], model=endpoint) as agent:
+        async with at_work(database_url, tmp_path, endpoint) as agent:
             waiting = await agent.run("look", plan=SHOWN, thread_id="t", review="first")
             await agent.decide("t", "@plan", Approve())
         assert waiting.status == "paused"
         child = child._replace(goal=None)
     await killed(child)
     assert not book.exists()
-    async with running(database_url, tmp_path, [market(book)], model=endpoint) as agent:
+    async with at_work(database_url, tmp_path, endpoint) as agent:
         if at != "looked at":
             shown = await agent.resume("t")
             assert [request.kind for request in shown.approvals] == ["review"]
@@ -141,12 +147,12 @@ async def test_killed_around_a_question_to_the_user_the_answer_counts_once(
     child = Child(database_url, tmp_path, endpoint.base_url, at, "ask")
     endpoint.answers(*map(json.dumps, questions))
     if at != "asked":
-        async with running(database_url, tmp_path, [market(book)], model=endpoint) as agent:
+        async with at_work(database_url, tmp_path, endpoint) as agent:
             assert (await agent.run("ask", thread_id="t", request_id="ask")).status == "paused"
             await agent.decide("t", "s1", Respond("cup"))
         child = child._replace(goal=None)
     await killed(child)
-    async with running(database_url, tmp_path, [market(book)], model=endpoint) as agent:
+    async with at_work(database_url, tmp_path, endpoint) as agent:
         done = await answered(agent, Respond("cup"))
     assert (done.status, done.answer, book.read_text(), len(endpoint.questions)) == ("done", "3", "cup\n", 2)
 
@@ -158,10 +164,10 @@ async def test_killed_while_a_run_is_told_something_it_is_told_once(
     """What was stored is taken by whoever goes on; what was not can be said again, under the same id."""
     book, said = tmp_path / "book", "a cup"
     endpoint.answers(json.dumps(plan(step("n1", "price", args={"item": "cup"}), answer="${n1.cents}")))
-    async with running(database_url, tmp_path, [market(book)], model=endpoint) as agent:
+    async with at_work(database_url, tmp_path, endpoint) as agent:
         assert (await agent.run("look", plan=SHOWN, thread_id="t", review="first")).status == "paused"
     await killed(Child(database_url, tmp_path, endpoint.base_url, at, said))
-    async with running(database_url, tmp_path, [market(book)], model=endpoint) as agent:
+    async with at_work(database_url, tmp_path, endpoint) as agent:
         again = await agent.run(said, thread_id="t", request_id=said)
         assert (again.status, len(endpoint.questions)) == ("paused", 1)
         done = await answered(agent, Approve())
