@@ -13,8 +13,9 @@ from graph.commands.editing import as_yaml, edited
 from graph.commands.printing import harmless, say
 from graph.commands.shared import surestep
 from graph.commands.terminal import forget_typed
+from graph.commands.terms import terms_of
 from nodes.answers import ABOUT_A_PLAN, ALLOWED
-from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond
+from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond, Vote
 from plans.provenance import PLAN
 
 KEYS = {"approve": "a", "edit": "e", "reject": "r", "respond": "g", "later": "l"}
@@ -47,10 +48,11 @@ LONGEST_VALUE = 4_000
 """Characters of one argument that are shown; a longer one is cut, and its length and where all of it is are said."""
 
 
-def request_text(request: ApprovalRequest) -> str:
-    """One request as a person should see it before deciding: what would run, with what, why it is asked, and until
-    when."""
-    return "\n".join(filter(None, (_what_is_asked(request), _until(request))))
+def request_text(request: ApprovalRequest, votes: Sequence[Vote] = ()) -> str:
+    """One request as a person should see it before deciding: what would run, with what, why it is asked and of whom,
+    what others have said, and until when."""
+    terms = [f"  {name}: {text}" for name, text in terms_of(request, votes)]
+    return "\n".join(filter(None, (_what_is_asked(request), *terms, _until(request))))
 
 
 def _until(request: ApprovalRequest) -> str:

@@ -30,18 +30,21 @@ def list_approvals(thread: str | None, toolkits: Sequence[str], *, as_json: bool
 
     opening = opened(toolkits)
 
-    async def work() -> list[ApprovalRequest]:
+    async def work() -> list[Approval]:
         async with opening as agent:
-            return await agent.approvals(thread)
+            return await agent.engine.approvals.waiting(thread, agent.principal.tenant)
 
     waiting = waited(work)
     if as_json:
-        print_json({"approvals": [request.model_dump(mode="json") for request in waiting]})
+        votes = {each.request.approval_id: [vote.by.name for vote in each.votes] for each in waiting}
+        requests = [each.request.model_dump(mode="json") for each in waiting]
+        print_json({"approvals": [{**each, "agreed": votes[each["approval_id"]]} for each in requests]})
         return
     if not waiting:
         show("nothing waits for a person")
-    for request in waiting:
-        show(f"thread {request.thread_id}, since {request.created_at:%Y-%m-%d %H:%M}", request_text(request))
+    for request, said in [(each.request, each.votes) for each in waiting]:
+        since = f"thread {request.thread_id}, since {request.created_at:%Y-%m-%d %H:%M}"
+        show(since, request_text(request, said))
         for answer in answers(request, toolkits):
             show(f"  {answer}")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import psycopg
 import pytest
 
 import graph.agent
 from graph.commands.asking import LONGEST_VALUE, request_text
-from plans.decisions import ApprovalRequest
+from plans.decisions import ApprovalRequest, Approve, Vote
+from plans.principals import Principal
 from tests.graph.kits import plan, step
 from tests.graph.program import Project, Run
 
@@ -77,7 +80,7 @@ def test_a_decision_about_nothing_is_refused(project: Project, paused: Run) -> N
     """A step that does not wait, and a second decision; nothing runs."""
     paused("approve", "t", "s3", *KIT).refuses("step 's3' of t waits for nobody; steps that wait: s1, s2")
     paused("approve", "t", "s1", *KIT)
-    paused("approve", "t", "s1", *KIT).refuses("waits for nobody")
+    paused("approve", "t", "s1", *KIT).refuses("already approved by", "that decision holds")
     assert project.calls() == ["double 4", "send ann"]
 
 
@@ -139,3 +142,19 @@ def test_doctor_names_runs_with_which_nobody_goes_on(project: Project, paused: R
     with psycopg.connect(project.environment["SURESTEP_DATABASE_URL"]) as connection:
         connection.execute("UPDATE surestep.runs SET status = 'running'")
     assert "t was stopped on its way: surestep resume t" in paused("doctor", *KIT).out
+
+
+def test_a_request_says_who_may_answer_it_and_who_has() -> None:
+    """Roles, number, rule and escalation; and who has agreed."""
+    at = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    request = ApprovalRequest(
+        approval_id="x", run_id="r", thread_id="t", step_id="s1", tool="send", args={"to": "eve"}, args_sha256="h",
+        risk="high", reason="rule", created_at=at, expires_at=at, approvers=("lead", "boss"), needed=2, rule="mails",
+        escalates_at=at, escalates_to=("owner",),
+    )  # fmt: skip
+    vote = Vote(by=Principal(name="ann"), decision=Approve(), via="library", at=at)
+    assert request_text(request, [vote]).splitlines()[2:-1] == [
+        "  to   eve",
+        "  asked: 2 people with the role lead or boss and from 03:04:00 UTC on also owner and by the rule 'mails'",
+        "  agreed: ann (1 of 2)",
+    ]
