@@ -98,7 +98,7 @@ async def _a_double_click_answers_one_question(client: LangGraphClient, thread: 
 
 async def _a_copy_answers_nothing(client: LangGraphClient, thread: str) -> None:
     """The run of a copied thread goes on where it was begun."""
-    copy: Any = await client.threads.copy(thread)
+    copy: Any = await client.http.post(f"/threads/{thread}/copy", json=None)
     told: Any = await client.runs.wait(copy["thread_id"], "agent", command={"resume": {"decisions": [YES]}})
     assert [each["code"] for each in told["refused"]] == ["FOREIGN_DECISION"]
 
