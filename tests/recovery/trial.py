@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -12,6 +13,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from checkpoints.audit_verify import verify_on
 from tests.recovery.child import Order
 from tests.recovery.forks import Child, Forks
 from tests.recovery.kit import EFFECTS, IRREVERSIBLE
@@ -114,7 +116,14 @@ class Trial:
             for name in ("status", "answer", "steps", "state", "waiting")
             if ended[name] not in (expected[name], NO_CHECKPOINT if name == "state" else expected[name])
         ]
+        wrong += asyncio.run(_not_as_audited(self.trials.url, self.run_id()))
         return [*wrong, *_lost(before, after), *_repeated(before, after), *_counted(after), *_unasked(after)]
+
+
+async def _not_as_audited(url: str, run_id: str) -> list[str]:
+    """Rows without an entry of the audit, entries without their row, and chains with a gap."""
+    async with await psycopg.AsyncConnection.connect(url, row_factory=dict_row, options="-c timezone=UTC") as found:
+        return [finding.message for finding in (await verify_on(found, chains=[run_id])).findings]
 
 
 def _output(row: Row) -> Mapping[str, str] | None:
