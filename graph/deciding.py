@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from plans.principals import Principal
 
 
+ASKING = "--approve"
+"""With which word of it: the door of an answer that nobody has given one by one."""
+
+
 async def waiting(engine: Engine, picture: RunFold) -> dict[str, ApprovalRequest]:
     """What waits for a person; also what the table asks and the journal does not know, when a process died between
     the two: the same question arises again, and finds its answer."""
@@ -38,7 +42,8 @@ async def take_decisions(
         check_decision(asked[approval_id], decision, engine.registry, can_plan=engine.planner is not None)
     sealed = {each: await sealed_decision(engine, asked[each], decision) for each, decision in decisions.items()}
     words = [Word(each, decision, asked[each].args_sha256) for each, decision in sealed.items()]
-    return await engine.approvals.decide_all(words, by, via=via, thread_id=thread_id)
+    asks_nobody = via == f"{ASKING} none"
+    return await engine.approvals.decide_all(words, by, via=via, thread_id=thread_id, refuses=asks_nobody)
 
 
 async def take_decision_of_step(

@@ -10,7 +10,7 @@ from uuid import uuid4
 from checkpoints.instructions import Instruction
 from checkpoints.runs import OPEN
 from graph.cancelling import cancelled
-from graph.deciding import decided_for_all, take_decision_of_step, take_decisions
+from graph.deciding import ASKING, decided_for_all, take_decision_of_step, take_decisions
 from graph.drafts import DraftResult, drafts_of
 from graph.driving import Driver, OnEvent
 from graph.forking import ForkOptions, forked
@@ -144,7 +144,7 @@ class Agent:
             self.engine.approve[record.run_id] = approve
             others = decided_for_all(picture, approve)
             others = {each: others[each] for each in others if each not in (decisions or {})}
-            await take_decisions(self.engine, picture, others, who)
+            await take_decisions(self.engine, picture, others, who, f"{ASKING} {approve}")
         if limits:
             before = picture.head.limits if picture.head else Limits()
             self.engine.limits[record.run_id] = limits_from({**before.model_dump(), **limits})

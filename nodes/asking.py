@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from nodes.acting import principal_of
 from nodes.admit import Ask
 from nodes.answers import default_decision, take_decisions
 from nodes.events import Event
@@ -14,7 +15,7 @@ from nodes.policing import asking_terms, on_terms
 from nodes.step_run import base_id
 from nodes.taint import sources_of
 from plans.decisions import ApprovalRequest, RequestKind
-from plans.errors import ApprovalConflict
+from plans.errors import ApprovalConflict, NotPermitted
 from plans.plan import Risk
 from plans.principals import Principal
 from plans.provenance import Provenance
@@ -36,9 +37,19 @@ async def decided_by_default(session: Session, request: ApprovalRequest) -> None
     """Answer at once what is asked in a run that asks nobody."""
     if decision := default_decision(session.approve, request.kind):
         with suppress(ApprovalConflict):  # somebody has decided before this run was told to ask nobody
-            by = Principal(name=f"--approve {session.approve}", tenant=session.head.tenant)
-            await session.engine.approvals.decide(request.approval_id, decision, by, refuses=True)
+            said = f"--approve {session.approve}"
+            await session.engine.approvals.decide(request.approval_id, decision, _who(session), via=said, refuses=True)
         await take_decisions(session)
+
+
+def _who(session: Session) -> Principal:
+    """In whose name a run that asks nobody is answered: whoever drives it, so that nobody counts for two; without the
+    roles that they may have, for they have not looked."""
+    try:
+        name = principal_of(session.engine, session.config).name
+    except NotPermitted:  # a server's own drive, of a run that somebody has begun
+        name = session.head.started_by or "nobody"
+    return Principal(name=name, tenant=session.head.tenant)
 
 
 def approval_id(session: Session, unit: str, kind: RequestKind, tool: str, args: Mapping[str, JSON]) -> str:

@@ -23,6 +23,8 @@ from plans.errors import (
     StaleDecision,
     UnknownApproval,
 )
+from tests.graph.conftest import OpenAgent
+from tests.graph.test_policy import write
 from tests.nodes.test_approve import Office
 from tests.running import plan, running, step
 
@@ -192,4 +194,23 @@ async def test_a_copy_of_a_thread_answers_nothing(database_url: str, tmp_path: P
         assert {each["code"] for each in told["refused"]} == {"FOREIGN_DECISION"}
         assert (len(await ids(agent)), office.sent) == (2, [])
         assert (await agent.graph.ainvoke(given, T))["status"] == "done"
+    assert sorted(office.sent) == ["a", "b"]
+
+
+async def test_nobody_counts_for_two(agent_on: OpenAgent, tmp_path: Path) -> None:
+    """Who has a run approve all that it asks has agreed to each of it once, and cannot be the second to agree; who
+    has it ask nobody has said no, whoever is to be asked."""
+    two = write(tmp_path / "policy.toml", {"tools": "send", "then": "ask", "needed": 2})
+    office = Office()
+    agent = await agent_on([office.kit], policy=two)
+    assert (await agent.run(plan=ASKS, thread_id="t", approve="all")).status == "paused"
+    with pytest.raises(DoubleDecision, match="1 more of other people"):
+        await agent.decide("t", "a", Approve())
+    assert [(vote.via) for vote in (await agent.engine.approvals.waiting("t"))[0].votes] == ["--approve all"]
+    for step_id in ("a", "b"):
+        await agent.decide("t", step_id, Approve(), by="bob")
+    assert (await agent.resume("t")).status == "done"
+    write(two, {"tools": "send", "then": "ask", "approvers": ["lead"]})
+    await agent.run(plan=ASKS, thread_id="u")
+    assert (await agent.resume("u", approve="none")).status == "failed"
     assert sorted(office.sent) == ["a", "b"]
