@@ -569,6 +569,7 @@ WITH given AS (
         AND r.tenant = %(tenant)s AND (%(thread_id)s::text IS NULL OR a.thread_id = %(thread_id)s::text)
         AND (g.args_sha256 IS NULL OR g.args_sha256 = a.args_sha256)
         AND (g.status = 'rejected' OR NOT %(by)s::text = ANY (a.voters))
+        AND (g.status = 'rejected' OR %(by)s::text IS DISTINCT FROM a.request ->> 'not_by')
         AND (
             coalesce(jsonb_array_length(a.request -> 'approvers'), 0) = 0 OR (g.status = 'rejected' AND %(refuses)s)
             OR a.request -> 'approvers' ?| %(roles)s::text[]

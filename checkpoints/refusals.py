@@ -79,6 +79,8 @@ def _while_pending(word: Word, approval: Approval, by: Principal) -> ApprovalCon
     if word.decision.type != "reject" and any(vote.by.name == by.name for vote in approval.votes):
         more = request.needed - approval.agreed
         return DoubleDecision(f"{by.name} has agreed to {what} already; {more} more of other people are needed")
+    if word.decision.type != "reject" and by.name == request.not_by:
+        return ForeignDecision(f"{what} is for somebody else to allow: {by.name} has started the run")
     if not may_decide(approval, by, datetime.now(UTC)):
         roles = ", ".join(by.roles) or "none"
         return ForeignDecision(

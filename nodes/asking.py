@@ -106,7 +106,7 @@ async def record_request(
         created_at=created_at,
         sources=_sources(session, unit, kind),
         rule=under.rule if under else None,
-        **on_terms(terms, kind, created_at, session.engine.options.approval_expires_s),
+        **on_terms(terms, kind, created_at, session.engine.options.approval_expires_s, session.head.started_by),
     )
     await session.engine.approvals.record([request])
     await session.record("asked", unit, attempt, body={"request": request.model_dump(mode="json")})

@@ -156,13 +156,17 @@ def asking_terms(policies: Sequence[Policy]) -> Terms:
     return found
 
 
-def on_terms(terms: Terms, kind: RequestKind, asked_at: datetime, expires_s: float | None) -> dict[str, Any]:
+def on_terms(
+    terms: Terms, kind: RequestKind, asked_at: datetime, expires_s: float | None, started_by: str = ""
+) -> dict[str, Any]:
     """What a question says of who may answer it, and until when. `expires_s` is for terms that do not say it. Only of
-    an action several people can be asked; and whether something has happened is a question of fact: no silence
-    answers it."""
+    an action several people can be asked, or others than who has started the run. Whether something has happened is a
+    question of fact: no silence answers it."""
     after_s = terms.escalate_after_s
     lasts_s = None if kind == "unknown_outcome" else terms.expires_s or expires_s
     said: dict[str, Any] = {"approvers": terms.approvers, "needed": (terms.needed or 1) if kind == "risk" else 1}
+    if terms.by_another and kind == "risk":
+        said["not_by"] = started_by
     if lasts_s is not None:
         said["expires_at"] = asked_at + timedelta(seconds=lasts_s)
     if after_s is not None and (lasts_s is None or after_s < lasts_s):
@@ -174,14 +178,14 @@ def terms_of(request: ApprovalRequest, decision: Decision) -> dict[str, JSON]:
     """The terms on which a decision was taken, as its row keeps them. Other arguments are one person's word, however
     many were to agree to those that were asked about."""
     kept = request.model_copy(update={"needed": 1}) if isinstance(decision, Edit) else request
-    names = {"rule", "needed", "approvers", "escalates_to"}
+    names = {"rule", "needed", "approvers", "not_by", "escalates_to"}
     return kept.model_dump(mode="json", include=names, exclude_defaults=True)
 
 
 def still_counts(decision: Mapping[str, Any], terms: Terms) -> bool:
     """Whether a decision that was taken on the terms of its question satisfies these."""
     asked = decision.get("terms") or {}
-    if asked.get("needed", 1) < (terms.needed or 1):
+    if asked.get("needed", 1) < (terms.needed or 1) or (terms.by_another and "not_by" not in asked):
         return False
     who, later = set(asked.get("approvers", ())), set(asked.get("escalates_to", ()))
     return not terms.approvers or (bool(who) and who | later <= {*terms.approvers, *terms.escalate_to})

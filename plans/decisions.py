@@ -75,7 +75,8 @@ class ApprovalRequest(_Frozen):
 
     `sources` say where each argument's values came from. Any `needed` different people with one of the roles
     `approvers` (none named: anybody) let it happen; one of them is enough to reject it. `rule` names the rule of the
-    policy that asks. From `escalates_at` on those with a role in `escalates_to` may decide too.
+    policy that asks; the yes of `not_by`, who has started the run, does not count. From `escalates_at` on those with a
+    role in `escalates_to` may decide too.
     """
 
     approval_id: str
@@ -94,6 +95,7 @@ class ApprovalRequest(_Frozen):
     sources: tuple[Provenance, ...] = ()
     approvers: tuple[str, ...] = ()
     needed: int = Field(1, ge=1, le=20)
+    not_by: str | None = None
     rule: str | None = None
     escalates_at: datetime | None = None
     escalates_to: tuple[str, ...] = ()

@@ -47,11 +47,13 @@ _Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False, stri
 
 class Terms(Declared):
     """Who is asked, and on which terms. Any `needed` different people with one of the roles `approvers` (none named:
-    anybody) allow a call. After `expires_s` no answer is a no; after `escalate_after_s`, if nobody has answered, those
-    with a role in `escalate_to` may decide too. None: as the policy's `asking` says, else as the settings do."""
+    anybody) allow a call; with `by_another` the yes of the one who has started the run does not count. After
+    `expires_s` no answer is a no; after `escalate_after_s`, if nobody has answered, those with a role in `escalate_to`
+    may decide too. None: as the policy's `asking` says, else as the settings do."""
 
     approvers: _Roles = ()
     needed: int | None = Field(None, ge=1, le=20)
+    by_another: bool | None = None
     expires_s: _Seconds | None = None
     escalate_after_s: _Seconds | None = None
     escalate_to: _Roles = ()
@@ -101,6 +103,7 @@ class Rule(Matched):
     message: str | None = Field(None, min_length=1, max_length=300)
     approvers: _Roles = ()
     needed: int | None = Field(None, ge=1, le=20)
+    by_another: bool | None = None
     expires_s: _Seconds | None = None
     escalate_after_s: _Seconds | None = None
     escalate_to: _Roles = ()

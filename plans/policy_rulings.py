@@ -238,7 +238,8 @@ def both_terms(one: Terms | None, other: Terms | None) -> Terms | None:
     after = who.get("escalate_after_s")
     if after is not None and expires is not None and after >= expires:
         who = {"approvers": who["approvers"]}
-    said = {"needed": needed if needed > 1 else None, "expires_s": expires, **who}
+    another = one.by_another or other.by_another
+    said = {"needed": needed if needed > 1 else None, "by_another": another, "expires_s": expires, **who}
     return Terms(**{name: value for name, value in said.items() if value})
 
 

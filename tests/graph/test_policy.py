@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from graph.gateway import Agent
-from plans.decisions import Approve, Edit
+from plans.decisions import Approve, Edit, Reject
 from plans.errors import ApprovalConflict, ConfigurationError, PlanRejected
 from plans.principals import Principal
 from tests.graph.conftest import OpenAgent
@@ -79,6 +79,21 @@ async def test_a_policy_allows_asks_and_denies(agent_on: OpenAgent, file: Path) 
     await agent.engine.approvals.decide(request.approval_id, Approve(), BOB)
     assert (await agent.resume("t")).status == "done"
     assert shop.calls["send"] == 2
+
+
+async def test_who_starts_a_run_cannot_allow_what_another_has_to(agent_on: OpenAgent, file: Path) -> None:
+    """Their yes and their edit do not count where the policy wants another's; their no does."""
+    agent = await agent_on([Shop().kit], policy=write(file, {**ANYBODY, "by_another": True}), user="ann")
+    for thread in ("t", "u"):
+        assert (await agent.run(plan=plan(SEND), thread_id=thread)).status == "paused"
+    request = await asked(agent)
+    for word in (Approve(), Edit(args={"to": "eve", "text": "hi"})):
+        with pytest.raises(ApprovalConflict, match="somebody else"):
+            await agent.engine.approvals.decide(request.approval_id, word, ANN)
+    await asked(agent, by=[BOB])
+    assert (await agent.resume("t")).status == "done"
+    (other,) = await agent.approvals("u")
+    assert (await agent.resume("u", decisions={other.approval_id: Reject()})).status == "failed"
 
 
 async def test_nobody_is_asked_less_because_a_file_changes(agent_on: OpenAgent, file: Path) -> None:

@@ -149,6 +149,8 @@ def _call(step: Step) -> str:
         ({}, Terms(), True),
         ({"terms": {}}, Terms(needed=1), True),
         ({"terms": {"needed": 2}}, Terms(approvers=("a",), needed=2), False),
+        ({"terms": {}}, Terms(by_another=True), False),
+        ({"terms": {"not_by": "ann"}}, Terms(by_another=True), True),
         ({"terms": {"approvers": ["a"]}}, Terms(approvers=("a", "b")), True),
         (
             {"terms": {"approvers": ["a"], "escalates_to": ["b"]}},
@@ -177,6 +179,8 @@ def test_a_question_says_who_may_answer_it_and_until_when() -> None:
     assert "expires_at" not in on_terms(terms, "unknown_outcome", AT, 300)
     assert on_terms(Terms(), "risk", AT, 300)["expires_at"] == AT + timedelta(seconds=300)
     assert "expires_at" not in on_terms(Terms(), "risk", AT, None)
+    assert on_terms(Terms(by_another=True), "risk", AT, None, "ann")["not_by"] == "ann"
+    assert "not_by" not in on_terms(Terms(by_another=True), "unknown_outcome", AT, None, "ann")
     late = Terms(escalate_after_s=400, escalate_to=("b",))
     assert "escalates_at" not in on_terms(late, "risk", AT, 300)
 

@@ -42,6 +42,7 @@ def _terms() -> st.SearchStrategy[dict[str, Any]]:
         optional={
             "approvers": st.lists(st.sampled_from(ROLES), unique=True),
             "needed": st.integers(1, 3),
+            "by_another": st.booleans(),
             "expires_s": st.integers(60, 90),
         },
     )

@@ -27,6 +27,7 @@ def at_least_as_strict(one: Ruling, other: Ruling) -> bool:
     later, theirs = set(one.terms.escalate_to), whose | set(other.terms.escalate_to)
     return (
         (one.terms.needed or 1) >= (other.terms.needed or 1)
+        and bool(one.terms.by_another) >= bool(other.terms.by_another)
         and (not whose or (bool(who) and who <= whose))
         and (not whose or later <= theirs)
     )
