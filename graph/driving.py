@@ -116,7 +116,7 @@ class Driver:
         if state.interrupts and record.status == "paused" and not await self._anything_new(record):
             return await self._standing(record, on_event)
         if server is not None:
-            await server.go_on(record.thread_id, state)
+            await server.go_on(record.thread_id, state, self.principal)
             return await self._standing(await self.as_it_is(record), on_event)
         if state.interrupts:
             return await self.drive(record, _go_on_from(state.interrupts), on_event, seen=state)

@@ -6,9 +6,11 @@ that stands in data is nowhere a token is sent to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from nodes.acting import errand
 from plans.errors import ServerUnavailable
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from langgraph_sdk.client import LangGraphClient
 
     from graph.settings import Settings
+    from plans.principals import Principal
 
 
 class Server:
@@ -25,14 +28,15 @@ class Server:
         self._url = url
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
-    async def go_on(self, thread_id: str, state: StateSnapshot) -> None:
+    async def go_on(self, thread_id: str, state: StateSnapshot, principal: Principal) -> None:
         """Have the server go on with a thread from where it is, and wait until it stands still again. A thread that is
-        being driven there is gone on with afterwards, which changes nothing then. Raises ServerUnavailable."""
+        being driven there is gone on with afterwards, which changes nothing then. Another server is told by its token
+        who asks for that, the one that this process is goes on for the principal. Raises ServerUnavailable."""
         import httpx
         from langgraph_sdk.errors import LangGraphError
 
         try:
-            async with self._client() as client:
+            async with self._client() as client, self._for(thread_id, principal):
                 await self._created(client, thread_id, state)
         except (httpx.HTTPError, LangGraphError) as error:
             raise ServerUnavailable(
@@ -40,6 +44,14 @@ class Server:
                 "was decided is stored; `surestep sweep` goes on with it, or set SURESTEP_SERVER_URL and "
                 "SURESTEP_SERVER_TOKEN to a server that serves this thread"
             ) from error
+
+    @asynccontextmanager
+    async def _for(self, thread_id: str, principal: Principal) -> AsyncIterator[None]:
+        if self._url is not None:
+            yield
+            return
+        with errand(thread_id, principal):
+            yield
 
     def _client(self) -> LangGraphClient:
         from langgraph_sdk import get_client

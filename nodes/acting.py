@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SERVERS_WORD = "langgraph_auth_user"
 """Where a server that has authenticated a caller says who it is. It drops what a client sends under this name."""
 
+_errands: dict[str, Principal] = {}
 _acting: ContextVar[Principal | None] = ContextVar("acting", default=None)
 
 
@@ -35,15 +36,30 @@ def acting(principal: Principal) -> Iterator[None]:
         _acting.reset(token)
 
 
+@contextmanager
+def errand(thread_id: str, principal: Principal) -> Iterator[None]:
+    """A server goes on with this thread by itself, and nobody stands behind that: it is this one's errand.
+
+    Whoever comes from outside has somebody behind it, or is not let in. Only what this process sends itself has not.
+    """
+    _errands[thread_id] = principal
+    try:
+        yield
+    finally:
+        _errands.pop(thread_id, None)
+
+
 def principal_of(engine: Engine, config: Mapping[str, Any] | None) -> Principal:
     """Who has sent an invocation: the gateway's caller, else the one that the settings name, else whoever the server
-    has authenticated. Raises NotPermitted where nobody was."""
+    has authenticated, or the server itself. Raises NotPermitted where it is none of these."""
     known = _acting.get() or engine.options.principal
     return known if known is not None else _authenticated((config or {}).get("configurable") or {})
 
 
 def _authenticated(configurable: Mapping[str, Any]) -> Principal:
     user = configurable.get(SERVERS_WORD)
+    if user is None and (sent := _errands.get(str(configurable.get("thread_id")))) is not None:
+        return sent
     if user is None:
         raise NotPermitted("nobody is authenticated; send a token: Authorization: Bearer …")
     try:

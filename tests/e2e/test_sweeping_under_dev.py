@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import NotFoundError
 
 from graph.agent import open_agent
 from graph.settings import Settings
 from plans.decisions import Approve
+from tests.e2e.dev_server import DevServer
+from tests.e2e.test_auth_under_dev import ANN, BOB, KIT, SECRET, Served
 from tests.e2e.test_langgraph_dev import GOAL, environment, sent, served
 
 pytestmark = pytest.mark.slow
@@ -51,6 +54,33 @@ async def test_silence_ends_on_the_server_also_when_it_was_killed_meanwhile(data
         runs = await client.runs.list(thread)
         assert [run["status"] for run in runs] == ["success"]
         assert (await client.threads.get(thread))["status"] == "idle"
+
+
+async def test_a_server_that_asks_for_tokens_sweeps_by_itself_and_nobody_else_can(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Its own errand needs no token; the run stays its owner's, who sees the end, and another tenant does not."""
+    (tmp_path / "talkkit.py").write_text(KIT, "utf-8")
+    settings = environment(database_url, tmp_path) | {
+        "SURESTEP_AUTH_KEY": SECRET, "SURESTEP_AUTH_AUDIENCE": "surestep", "SURESTEP_TOOLKITS": "talkkit:kit",
+        "SURESTEP_APPROVAL_EXPIRES_S": "2", "SURESTEP_SWEEP_EVERY_S": "0.3",
+        "PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}",
+    }  # fmt: skip
+    asks = {"plan": {"goal": "tell", "steps": [{"id": "s1", "tool": "tell", "args": {"text": "x"}}]}}
+    with DevServer(tmp_path, settings) as server:
+        named = Served(server, database_url)
+        async with (
+            get_client(url=server.url, headers=named.headers(ANN)) as ann,
+            get_client(url=server.url, headers=named.headers(BOB)) as bob,
+        ):
+            thread = (await ann.threads.create(graph_id="agent"))["thread_id"]
+            result: Any = await ann.runs.wait(thread, "agent", input=asks, context={"role": "support"})
+            assert result["status"] == "paused", server.log()[-3000:]
+            values = await ended(ann, thread)
+            assert [each["code"] for each in values["failures"]] == ["APPROVAL_EXPIRED"], server.log()[-3000:]
+            assert [run["status"] for run in await ann.runs.list(thread)] == ["success", "success"]
+            with pytest.raises(NotFoundError):
+                await bob.threads.get(thread)
 
 
 async def test_who_decides_elsewhere_has_the_server_go_on(database_url: str, tmp_path: Path) -> None:
