@@ -66,7 +66,7 @@ async def test_a_server_that_asks_for_tokens_sweeps_by_itself_and_nobody_else_ca
         "SURESTEP_APPROVAL_EXPIRES_S": "2", "SURESTEP_SWEEP_EVERY_S": "0.3",
         "PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}",
     }  # fmt: skip
-    asks = {"plan": {"goal": "tell", "steps": [{"id": "s1", "tool": "tell", "args": {"text": "x"}}]}}
+    asks: Any = {"plan": {"goal": "tell", "steps": [{"id": "s1", "tool": "tell", "args": {"text": "x"}}]}}
     with DevServer(tmp_path, settings) as server:
         named = Served(server, database_url)
         async with (
