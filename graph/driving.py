@@ -133,9 +133,10 @@ class Driver:
         return self._server_of(record, await self.graph.aget_state(_config(record))) is not None
 
     def _server_of(self, record: RunRecord, state: StateSnapshot) -> Server | None:
-        """The server by which a run goes on that was begun there. What a caller says for his own drive, he drives."""
+        """The server by which a run goes on that stands in the middle there. What a caller says for his own drive, he
+        drives."""
         own = record.run_id in self.engine.limits or record.run_id in self.engine.approve
-        return self._server if is_served(state) and not own else None
+        return self._server if state.next and is_served(state) and not own else None
 
     async def drive(
         self,

@@ -15,6 +15,7 @@ from langgraph_sdk.errors import NotFoundError
 from graph.agent import open_agent
 from graph.settings import Settings
 from plans.decisions import Approve
+from plans.errors import ServerUnavailable
 from tests.e2e.dev_server import DevServer
 from tests.e2e.test_auth_under_dev import ANN, BOB, KIT, SECRET, Served
 from tests.e2e.test_langgraph_dev import GOAL, environment, sent, served
@@ -102,3 +103,27 @@ async def test_who_decides_elsewhere_has_the_server_go_on(database_url: str, tmp
         assert (await client.threads.get(thread))["status"] == "idle"
         state: Any = await client.threads.get_state(thread)
         assert state["values"]["status"] == "done"
+
+
+async def test_a_decision_made_while_the_server_is_down_is_gone_on_with_when_it_is_back(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Who decides is told that the server is away and that his word is stored; the server's own sweeper finds it."""
+    settings = environment(database_url, tmp_path) | {"SURESTEP_SWEEP_EVERY_S": "0.3"}
+    async with served(tmp_path, settings) as (server, client):
+        thread = (await client.threads.create(graph_id="agent"))["thread_id"]
+        await client.runs.wait(thread, "agent", input={"goal": GOAL})
+        before = sent(database_url)
+        server.kill()
+        own = Settings.load(
+            environment={}, database_url=database_url, folder=tmp_path / "elsewhere", server_url=server.url
+        )
+        async with open_agent(settings=own) as agent:
+            [request] = await agent.approvals(thread)
+            with pytest.raises(ServerUnavailable, match="What was decided is stored"):
+                await agent.resume(thread, decisions={request.approval_id: Approve()})
+            assert await agent.approvals(thread) == []
+        assert sent(database_url) == before
+        server.start()
+        assert (await ended(client, thread))["status"] == "done", server.log()[-3000:]
+        assert sent(database_url) == before + 1
