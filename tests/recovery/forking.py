@@ -34,7 +34,7 @@ async def look(what: str, ctx: ToolContext) -> dict[str, str]:
     return {"found": what}
 
 
-@kit.tool(effect="irreversible")
+@kit.tool(effect="irreversible", sensitive_args=())
 async def send(to: str, ctx: ToolContext) -> dict[str, str]:
     """Send it."""
     note(ctx)

@@ -106,24 +106,24 @@ class World:
             return {"total": f"{', '.join(charged)} and {len(large)}"}
 
     def _honouring(self) -> None:
-        @self.kit.tool(effect="idempotent")
+        @self.kit.tool(effect="idempotent", sensitive_args=())
         async def charge(account: str, ctx: ToolContext) -> dict[str, str]:
             """Charge an account; the other side honours the key."""
             return {"receipt": await self._call(ctx, "charge", account, honour=True)}
 
-        @self.kit.tool(effect="transactional")
+        @self.kit.tool(effect="transactional", sensitive_args=())
         async def book_it(account: str, ctx: ToolContext) -> dict[str, str]:
             """Book it in Surestep's own database."""
             await ctx.connection.execute("INSERT INTO bookings VALUES (%s, %s)", (self._book, account))
             return {"booked": account}
 
     def _irreversible(self) -> None:
-        @self.kit.tool(effect="irreversible", probe=self._has_left)
+        @self.kit.tool(effect="irreversible", sensitive_args=(), probe=self._has_left)
         async def ship(text: str, ctx: ToolContext) -> dict[str, str]:
             """Ship a parcel; whether it has left can be asked."""
             return {"receipt": await self._call(ctx, "ship", text)}
 
-        @self.kit.tool(effect="irreversible")
+        @self.kit.tool(effect="irreversible", sensitive_args=())
         async def send(text: str, ctx: ToolContext) -> dict[str, str]:
             """Send a letter; whether it was sent cannot be asked."""
             return {"receipt": await self._call(ctx, "send", text)}

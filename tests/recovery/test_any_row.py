@@ -89,21 +89,21 @@ class World:
             return {"total": sum(numbers)}
 
     def _effects(self) -> None:
-        @self.kit.tool(effect="idempotent")
+        @self.kit.tool(effect="idempotent", sensitive_args=())
         async def charge(amount: int, ctx: ToolContext) -> dict[str, int]:
             """Charge it."""
             self.calls[ctx.step_id] += 1
             self.keys[ctx.step_id] = ctx.idempotency_key
             return {"charged": amount}
 
-        @self.kit.tool(effect="transactional")
+        @self.kit.tool(effect="transactional", sensitive_args=())
         async def book(amount: int, ctx: ToolContext) -> dict[str, int]:
             """Book it."""
             self.calls[ctx.step_id] += 1
             await ctx.connection.execute("INSERT INTO bookings VALUES (%s)", (amount,))
             return {"booked": amount}
 
-        @self.kit.tool(effect="irreversible")
+        @self.kit.tool(effect="irreversible", sensitive_args=())
         async def send(text: str, ctx: ToolContext) -> dict[str, str]:
             """Send it."""
             self.calls[ctx.step_id] += 1
