@@ -38,7 +38,7 @@ def till() -> Toolkit:
 def by_prompt(question: Question) -> str:
     """A step that has failed already, a plan that has failed already, or a good plan for who is told what to do."""
     asked = json.dumps(question["messages"])
-    if "take six" in asked:
+    if "take 6" in asked:
         return json.dumps(GOOD)
     return json.dumps(GIVEN)
 
@@ -46,7 +46,7 @@ def by_prompt(question: Question) -> str:
 async def to_its_end(agent: Agent, result: RunResult) -> RunResult:
     """The ticket is answered with an instruction."""
     while result.status == "paused":
-        answers = {request.approval_id: Respond("take six") for request in result.approvals}
+        answers = {request.approval_id: Respond("take 6") for request in result.approvals}
         result = await agent.resume("t", decisions=answers)
     return result
 
