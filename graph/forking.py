@@ -93,7 +93,7 @@ def _head(
     engine, who = driver.engine, driver.principal
     old = picture.head or read_head(parent.input, engine.options.plan_versions)
     folders = (old.output_folder, *(old.forked.folders if old.forked else ()))
-    same = {name: getattr(old, name) for name in ("goal", "inputs", "tenant", "template", "review")}
+    same = {name: getattr(old, name) for name in ("goal", "inputs", "untrusted", "tenant", "template", "review")}
     return new_head(
         **same,
         role=who.acting_in(old.role) if old.role is not None else None,

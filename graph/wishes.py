@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nodes.given import given_draft
-from nodes.inputs import declared_inputs
+from nodes.inputs import declared_inputs, strange_inputs
 from plans.errors import InvalidInput
 from plans.goals import check_goal
 from plans.plan import Plan, PlanDraft
@@ -38,6 +38,7 @@ async def wished(
         "goal": sealing.text(goal),
         "inputs": sealing.inputs(values),
         "files": files,
+        "untrusted": strange_inputs(inputs or {}),
         "given_plan": sealing.draft(draft) if draft is not None else None,
         "template": template,
         "role": who.acting_in(role),

@@ -16,7 +16,7 @@ from nodes.engine import Engine
 from nodes.given import given_draft
 from nodes.ids import new_id
 from nodes.inbox import goal_text
-from nodes.inputs import declared_inputs
+from nodes.inputs import declared_inputs, strange_inputs
 from nodes.instructions import told
 from nodes.requests import run_record
 from nodes.sealing import Sealing
@@ -113,6 +113,7 @@ async def _head(
         goal=sealing.text(check_goal(goal or (draft.goal if draft else ""))),
         inputs=sealing.inputs(inputs),
         files=files,
+        untrusted=strange_inputs(state.get("inputs") or {}),
         given_plan=sealing.draft(draft) if draft is not None else None,
         limits=(context and context.limits) or Limits(),
         approve=(context and context.approve) or "ask",

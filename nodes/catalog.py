@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Protocol
 
@@ -37,6 +38,13 @@ MAX_MESSAGE = 400
 _ANNOTATIONS = frozenset({"title", "examples", "$schema", "$id", "$comment", "deprecated", "readOnly", "writeOnly"})
 _NAMES_TO_SCHEMAS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _LITERAL = frozenset({"default", "const", "enum", "required", "dependentRequired"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unseen:
+    """An input that a stranger may have written: no planner sees it, and no template takes it for a parameter."""
+
+    value: JSON
 
 
 class _Described(Protocol):
@@ -201,4 +209,6 @@ def inputs_shown(inputs: Mapping[str, Any]) -> dict[str, JSON]:
 def _input(value: Any) -> JSON:
     if isinstance(value, PurePath):
         return {"file": value.name}
+    if isinstance(value, Unseen):
+        return {"shape": summary(value.value)}
     return value if len(repr(value)) <= MAX_INPUT else {"shape": summary(value)}

@@ -22,8 +22,8 @@ async def declared_inputs(
     given: Mapping[str, Any], root: Path | None, is_flat: bool = False
 ) -> tuple[dict[str, Any], dict[str, InputFile]]:
     """Values and files. A `Path`, or `{"file": "…"}` from a client, is a file; a client's must lie under `root`, and
-    directly in it where it `is_flat`. A `SecretStr`, or `{"secret": "…"}` from a client, is a secret, and comes out as
-    a SecretStr.
+    directly in it where it `is_flat`. `{"untrusted": …}` is the value in it (`strange_inputs`). A `SecretStr`, or
+    `{"secret": "…"}` from a client, is a secret, and comes out as a SecretStr.
 
     Raises InvalidInput that names the input, what was found, and what is expected.
     """
@@ -35,13 +35,29 @@ async def declared_inputs(
             files[name] = await asyncio.to_thread(input_file, name, value)
         elif isinstance(value, SecretStr) or is_told_secret(value):
             values[name] = secret_input(name, value)
+        elif is_told_strange(value):
+            values[name] = _clean(name, value["untrusted"])
         elif isinstance(value, Mapping) and set(value) == {"file"}:
             files[name] = await asyncio.to_thread(_client_file, name, str(value["file"]), root, is_flat)
         else:
-            if problem := next(unclean(value), None):
-                raise InvalidInput(f"the input {name!r} cannot be stored: {problem[1]}")
-            values[name] = value
+            values[name] = _clean(name, value)
     return values, files
+
+
+def strange_inputs(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of the inputs of which is said that a stranger may have written them: `{"untrusted": value}`."""
+    return tuple(name for name, value in given.items() if is_told_strange(value))
+
+
+def is_told_strange(value: Any) -> bool:
+    """Whether it is said of an input that a stranger may have written it."""
+    return isinstance(value, Mapping) and set(value) == {"untrusted"}
+
+
+def _clean(name: str, value: Any) -> Any:
+    if problem := next(unclean(value), None):
+        raise InvalidInput(f"the input {name!r} cannot be stored: {problem[1]}")
+    return value
 
 
 def is_told_secret(value: Any) -> bool:

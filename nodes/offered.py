@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nodes.catalog import summary
+from nodes.catalog import Unseen, summary
 from nodes.clarify import may_not_ask
 from nodes.origins import sentence
 from nodes.planner import FinishedStep
@@ -65,8 +65,9 @@ def examples(registry: Registry, offered: Iterable[Tool]) -> list[tuple[str, JSO
 
 
 def prompt_inputs(head: RunHead) -> dict[str, Any]:
-    """The run's inputs by name; a file is a Path."""
-    return {**head.inputs, **{name: Path(file.path) for name, file in head.files.items()}}
+    """The run's inputs by name; a file is a Path, and what a stranger may have written is not seen."""
+    seen = {name: Unseen(value) if name in head.untrusted else value for name, value in head.inputs.items()}
+    return {**seen, **{name: Path(file.path) for name, file in head.files.items()}}
 
 
 async def finished_steps(session: Session) -> list[FinishedStep]:

@@ -10,6 +10,7 @@ from nodes.ladder import CODE_OF
 from nodes.planner import Part
 from nodes.recording import record_refusal
 from nodes.state import Drafted, Planning
+from nodes.taint import reference_taint
 from plans.failure import Failure
 from plans.faults import Fault
 from plans.plan import MODEL_SOURCES, Step
@@ -66,13 +67,15 @@ async def _shown(session: Session, reference: Reference) -> JSON:
         value = follow(reference, lambda _: known)
     except (KeyError, UnresolvedReference):
         return None
-    is_own = _is_own(session, reference.name) and isinstance(value, str) and len(value) <= SHORT
+    is_own = _is_own(session, reference) and isinstance(value, str) and len(value) <= SHORT
     return value if is_own or isinstance(value, bool | int | float | None) else {"shape": summary(value)}
 
 
-def _is_own(session: Session, name: str) -> bool:
-    """Whether this names what the user has said: an input, or their answer to a question."""
-    return name == "inputs" or asks_user(session.engine.registry.get(session.step(name).tool or ""))
+def _is_own(session: Session, reference: Reference) -> bool:
+    """Whether this is what the user has said: an input that is theirs, or their answer to a question."""
+    if reference.name == "inputs":
+        return not reference_taint(session.fold, reference)
+    return asks_user(session.engine.registry.get(session.step(reference.name).tool or ""))
 
 
 def in_whole(session: Session, planning: Planning, drafted: Drafted) -> Drafted:

@@ -13,6 +13,8 @@ def run_record(head: RunHead, versions: PlanVersions = PLAN_VERSIONS) -> RunReco
     """The stored request of a run; its hash leaves out what differs between two sendings of one request."""
     stored = stored_head(head, versions)
     request = {name: stored[name] for name in ("goal", "inputs", "files", "template", "given_plan")}
+    if head.untrusted:  # who vouches for it belongs to what is asked for; as little as in older requests where all do
+        request["untrusted"] = list(head.untrusted)
     digest = sha256_of(request) if head.forked is None else fork_sha256(head.forked.thread_id, head.forked.step_id)
     return RunRecord(
         run_id=head.run_id,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from nodes.catalog import Unseen
 from nodes.schemas import problems
 from nodes.template_files import Parameter, TemplateFile
 from nodes.template_text import in_language
@@ -26,7 +27,7 @@ def parameters_from(written: TemplateFile, inputs: Mapping[str, Any], groups: Ma
             values[name] = _file_input(name, parameter, inputs, groups.get(name))
         elif name in groups:
             values[name] = from_words(parameter, groups[name])
-        elif name in inputs:
+        elif name in inputs and not isinstance(inputs[name], Unseen):
             values[name] = inputs[name]
         elif not parameter.required:
             values[name] = parameter.default

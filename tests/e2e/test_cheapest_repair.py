@@ -136,7 +136,7 @@ async def pursued(
 ) -> tuple[RunResult, tuple[list[str], list[str]]]:
     """How the goal ends, and by which verdicts."""
     async with running(*where, [desk.kit], model=models.endpoint, small_model="small", structured_output=mode) as agent:
-        result = await agent.run(GOAL, **run)
+        result = await agent.run(GOAL, approve="all", **run)
         return result, await verdicts(agent, result)
 
 

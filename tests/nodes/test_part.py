@@ -38,8 +38,8 @@ async def test_no_text_of_a_result_reaches_the_planner_of_a_sub_goal(named: str,
     async def value(_: str) -> JSON:
         return RESULT
 
-    head = SimpleNamespace(goal="g", input_values=lambda: inputs)
+    head = SimpleNamespace(goal="g", untrusted=(), input_values=lambda: inputs)
     tools = SimpleNamespace(registry={"ask_user": person.tools["ask_user"]})
     known: dict[str, Any] = {"plan": whole, "step": whole.step, "engine": tools, "head": head, "value": value}
-    session: Any = SimpleNamespace(**known, fold=SimpleNamespace(instructions={}))
+    session: Any = SimpleNamespace(**known, fold=SimpleNamespace(instructions={}, head=head))
     assert (await told(session, whole.step("s2"))).values == {named: shown}

@@ -75,6 +75,7 @@ def python_toolkit(
         effect="read",
         timeout_s=TIMEOUT_S,
         cache_ttl_s=None if handed else CACHED_S,
+        output_trust="untrusted" if handed else "trusted",  # without functions it says nothing but what it was given
         breaker=_NEVER,
         description=f"{_DESCRIPTION}{called}",
     )
