@@ -64,7 +64,7 @@ def check_fields(
     return check.check(ctx, path, required, types or {}, sheet, reading, language)
 
 
-@tabular.tool(effect="idempotent", risk="low", timeout_s=_LONG)
+@tabular.tool(effect="idempotent", risk="low", timeout_s=_LONG, sensitive_args=("path", "output"))
 def find_anomalies(
     ctx: ToolContext,
     path: str,
@@ -104,7 +104,7 @@ def aggregate(  # noqa: PLR0917
     )
 
 
-@tabular.tool(effect="idempotent", risk="low", timeout_s=_LONG)
+@tabular.tool(effect="idempotent", risk="low", timeout_s=_LONG, sensitive_args=("path", "output"))
 def export_rows(  # noqa: PLR0917
     ctx: ToolContext,
     path: str,
@@ -123,7 +123,7 @@ def export_rows(  # noqa: PLR0917
     return export.export_rows(ctx, path, export.Wanted(output, where, lines, columns), sheet, reading, language)
 
 
-@tabular.tool(effect="idempotent", risk="low", timeout_s=60.0)
+@tabular.tool(effect="idempotent", risk="low", timeout_s=60.0, sensitive_args=("name",))
 def render_report(  # noqa: PLR0917
     ctx: ToolContext,
     title: Annotated[str, Field(min_length=1, max_length=300)],
