@@ -23,6 +23,7 @@ from nodes.models import Model
 from nodes.policing import NO_POLICY, PolicySource
 from plans.values import JSON
 from plans.versions import PLAN_VERSIONS
+from tools.privacy import BUILT_IN, Privacy
 from tools.redaction import redacted_in
 from tools.registry import Registry, Toolkit
 
@@ -53,6 +54,7 @@ def options_from(settings: Settings, *, served: bool = False) -> EngineOptions:
         principal=principal_served(settings) if served else principal_from(settings),
         start_roles=settings.start_roles,
         review=settings.review,
+        privacy=privacy_from(settings),
         sealing_key=settings.sealing_key.get_secret_value() if settings.sealing_key else None,
         secrets=settings.secrets,
         audit_key=audit_key_from(settings),
@@ -97,8 +99,22 @@ def model_from(settings: Settings, name: str | None) -> Model | None:
             first_token_s=settings.model_first_token_s,
             prompt_tokens=settings.prompt_tokens,
             price=Price(price.prompt, price.completion) if price else None,
-        )
+        ),
+        privacy=privacy_from(settings),
     )
+
+
+def privacy_from(settings: Settings) -> Privacy:
+    """How personal data is found. Raises ConfigurationError; may load a language model: not for an event loop."""
+    match settings.privacy:
+        case "presidio":
+            from tools.presidio import presidio_detector
+
+            return Privacy(presidio_detector())
+        case "off":
+            return Privacy(None)
+        case _:
+            return BUILT_IN
 
 
 @asynccontextmanager

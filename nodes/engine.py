@@ -37,6 +37,7 @@ from plans.limits import Limits
 from plans.principals import Principal
 from plans.versions import PLAN_VERSIONS, PlanVersions
 from tools.ports import Clock, Ports
+from tools.privacy import BUILT_IN, Privacy
 from tools.registry import Registry
 from tools.vault import NamedSecret
 
@@ -72,6 +73,7 @@ class EngineOptions:
     principal: Principal | None = PROGRAM
     start_roles: tuple[str, ...] = ()
     policy: PolicySource = NO_POLICY
+    privacy: Privacy = BUILT_IN
     sealing_key: str | None = field(default=None, repr=False)
     secrets: Mapping[str, NamedSecret] = field(default_factory=dict, repr=False)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nodes.model_stream import LISTENER, Arrived
 from nodes.plan_form import PlanForm
+from nodes.private_prompts import heard
 from plans.drafting import drafted
 from plans.faults import errors_among
 from plans.json_text import NotJSON, strict_json
@@ -66,7 +67,7 @@ class Ahead:
 
     def _closed(self, text: str, *, restored: bool) -> None:
         try:
-            self._steps.append(strict_json(text))
+            self._steps.append(strict_json(heard(text)))
         except NotJSON:
             self._stream.lost = True
         if self._stream.lost or len(self._steps) > MOST_STEPS:

@@ -16,6 +16,7 @@ from nodes.model_errors import ModelFailed, NotInTime, RequestRefused, Spent
 from nodes.model_modes import KNOWN, Known, Mode, modes_for
 from nodes.model_request import Question, not_in_time, request
 from nodes.model_settings import ModelSettings
+from tools.privacy import BUILT_IN, Privacy
 
 if TYPE_CHECKING:
     from langchain_openai import ChatOpenAI
@@ -64,13 +65,19 @@ class Model:
     """One model. It belongs to the event loop that first asks it, and is closed there."""
 
     def __init__(
-        self, settings: ModelSettings, *, clock: Callable[[], float] = time.monotonic, known: Known = KNOWN
+        self,
+        settings: ModelSettings,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        known: Known = KNOWN,
+        privacy: Privacy = BUILT_IN,
     ) -> None:
         self.settings = settings
         self._clock = clock
         self._chat: ChatOpenAI | None = None
         self._connecting = asyncio.Lock()
         self._known = known
+        self._privacy = privacy
         self._key = (settings.endpoint, settings.model)
 
     async def __aenter__(self) -> Self:
@@ -92,9 +99,12 @@ class Model:
 
         Raises ModelFailed. Rate limits, 5xx and lost connections are tried again while the time allows.
         """
+        from nodes.private_prompts import STANDING, hidden, restored
+
         await self._connected()
-        question = Question(prompt, schema, max_tokens or self.settings.max_tokens)
-        started = self._clock()
+        shown, stand_ins = hidden(prompt, self._privacy)
+        question = Question(shown, schema, max_tokens or self.settings.max_tokens)
+        started, standing = self._clock(), STANDING.set(stand_ins)
         try:
             async with asyncio.timeout(self.settings.timeout_s):
                 answer = await self._in_some_mode(question)
@@ -105,9 +115,11 @@ class Model:
         except ModelFailed as failed:
             failed.spent = question.spent(self.settings)
             raise
+        finally:
+            STANDING.reset(standing)
         spent = question.spent(self.settings)
         return replace(
-            answer,
+            restored(answer, stand_ins),
             requests=spent.requests,
             prompt_tokens=spent.prompt_tokens,
             completion_tokens=spent.completion_tokens,

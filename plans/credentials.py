@@ -88,6 +88,17 @@ def replaced(text: str, put: Put = blanked) -> str:
     return text
 
 
+_BY_FORM = tuple(each for each in _PATTERNS if "(?P<name>" not in each[1].pattern)[:-2]
+
+
+def formats_blanked(text: str) -> str:
+    """The text without credentials that are known by their form alone, whatever stands before them."""
+    if _SIGNS.search(text):
+        for kind, pattern in _BY_FORM:
+            text = pattern.sub(lambda found, kind=kind: _around(found, kind, blanked), text)  # type: ignore[misc]
+    return text
+
+
 def _around(found: re.Match[str], kind: str, put: Put) -> str:
     start, (begin, end) = found.start(), found.span("s")
     return found[0][: begin - start] + put(kind, found["s"]) + found[0][end - start :]

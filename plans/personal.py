@@ -111,7 +111,7 @@ class Pseudonyms:
     def hide(self, text: str) -> str:
         """The text with stand-ins. What the text itself says in the form of one is nobody's."""
         self._taken |= {found[1].upper() for found in _STAND_IN.finditer(text)}
-        return masked(text, self._detect, self._name)
+        return masked(text, lambda quoted: self._detect(_ESCAPE.sub("  ", quoted)), self._name)
 
     def restore(self, text: str) -> str:
         """The text with the pieces back in their places. One that was never given out stays as it is."""
@@ -127,4 +127,6 @@ class Pseudonyms:
         return known
 
 
+_ESCAPE = re.compile(r"\\[nrtbf\"\\/]")
+"""A line's end and the like as JSON writes them: no letter of what follows belongs to it."""
 _STAND_IN = re.compile(r"(?:<|\\u003[cC])([A-Za-z][A-Za-z_]{0,30}_\d{1,6})(?:>|\\u003[eE])")

@@ -15,7 +15,7 @@ import surestep
 ROOT = Path(__file__).resolve().parent.parent
 OURS = {*surestep.PACKAGES, "surestep"}
 FILES = [ROOT / "surestep.py", *(file for name in surestep.PACKAGES for file in (ROOT / name).rglob("*.py"))]
-FOR_USERS = ("auth", "mcp", "s3")
+FOR_USERS = ("auth", "mcp", "presidio", "s3")
 # Released and pinned together with what is declared.
 PART_OF = {"psycopg_pool": "psycopg", "pydantic_core": "pydantic", "pydantic_monty": "pydantic-monty",
            "cryptography": "pyjwt"}  # fmt: skip
