@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from plans.errors import ConfigurationError
+from plans.wording import kind_of
 
 SETTINGS_FILE = Path("surestep.toml")
 DEFAULT_FOLDER = Path(".surestep")
@@ -25,15 +26,19 @@ class Location:
 
     database_url: str | None = None
     folder: Path = DEFAULT_FOLDER
+    sealing_key: str | None = field(default=None, repr=False)
 
     @classmethod
     def read(cls, file: Path | None = None, environment: Mapping[str, str] = os.environ) -> Location:
         """The location that the settings file and the environment name. Reads a file: not for an event loop."""
-        values = read_values(("database_url", "folder"), file, environment)
+        values = read_values(("database_url", "folder", "sealing_key"), file, environment)
         for name, value in values.items():
             if not isinstance(value, str):
-                raise ConfigurationError(f"{name} must be text in quotes, and is {value!r} in {file or SETTINGS_FILE}")
-        return cls(values.get("database_url"), Path(values.get("folder", DEFAULT_FOLDER)))
+                raise ConfigurationError(
+                    f"{name} must be text in quotes, and is {kind_of(value)} in {file or SETTINGS_FILE}"
+                )
+        folder = Path(values.get("folder", DEFAULT_FOLDER))
+        return cls(values.get("database_url"), folder, values.get("sealing_key"))
 
 
 def read_values(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -17,9 +18,11 @@ from checkpoints.backlog import stale
 from checkpoints.crash_points import reached
 from checkpoints.database import open_database
 from checkpoints.fences import Fences, fences_of
+from checkpoints.hiding import Hiding
 from checkpoints.location import Location
 from checkpoints.queries import QUERIES
 from checkpoints.saves import Answer, Blob, Put, Save, SaveWriter, Write
+from checkpoints.sealing import SealingKey
 from checkpoints.serializer import ALLOWED, StateSerializer
 from plans.errors import RunBusy, StaleOwner
 
@@ -38,15 +41,22 @@ class PostgresSaver(AsyncPostgresSaver):
     A save returns when it is committed; saves of all threads share their commits (`checkpoints/saves.py`), loads take a
     connection of the pool. Every save carries the fence under which this process drives the thread, and is refused by
     the statement that would store it when somebody else drives the thread since: StaleOwner, or RunBusy for a thread
-    that this process never drove. `async with` starts and ends the writer; use it from that event loop only.
+    that this process never drove. Credentials in what clients have sent are saved as placeholders. `async with` starts
+    and ends the writer; use it from that event loop only.
     """
 
     def __init__(
-        self, database: Database, *, allowed: Collection[tuple[str, str]] = ALLOWED, fences: Fences | None = None
+        self,
+        database: Database,
+        *,
+        allowed: Collection[tuple[str, str]] = ALLOWED,
+        fences: Fences | None = None,
+        hiding: Hiding | None = None,
     ) -> None:
         super().__init__(database.pool, serde=StateSerializer(allowed))
         self._database = database
         self._fences = fences if fences is not None else fences_of(database.url)
+        self._hide = hiding if hiding is not None else Hiding(os.urandom(32))
         self._writer = SaveWriter(database)
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:  # noqa: ARG002  # see below
@@ -85,7 +95,8 @@ class PostgresSaver(AsyncPostgresSaver):
         place = config["configurable"]
         thread_id, namespace, parent = place["thread_id"], place["checkpoint_ns"], place.get("checkpoint_id")
         async with self._writer.room:
-            inline, beside = _parted(checkpoint["channel_values"])
+            values = checkpoint["channel_values"]
+            inline, beside = _parted({channel: self._hide(channel, value) for channel, value in values.items()})
             kept = get_serializable_checkpoint_metadata(config, metadata)
             text = json.dumps({**checkpoint, "channel_values": inline})
             put = Put(checkpoint["id"], parent, text, json.dumps(kept))
@@ -114,7 +125,7 @@ class PostgresSaver(AsyncPostgresSaver):
             for position, (channel, value) in enumerate(writes):
                 idx = WRITES_IDX_MAP.get(channel, position)
                 if replaces or idx not in rows:
-                    dumped = self.serde.dumps_typed(value)
+                    dumped = self.serde.dumps_typed(self._hide(channel, value))
                     rows[idx] = Write(checkpoint_id, task_id, task_path, idx, channel, *dumped)
             given = list(rows.values())
             namespace = place["checkpoint_ns"]
@@ -226,8 +237,9 @@ async def open_saver() -> AsyncIterator[PostgresSaver]:
     It finds its database where the command line does: settings file, then environment, else the embedded server.
     """
     location = await asyncio.to_thread(Location.read)
+    key = await asyncio.to_thread(SealingKey.of, location.folder, location.sealing_key)
     async with (
         open_database(location.database_url, location.folder) as database,
-        PostgresSaver(database) as saver,
+        PostgresSaver(database, hiding=Hiding(key.hashing)) as saver,
     ):
         yield saver

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib.metadata import version
+from urllib.parse import unquote, urlsplit
 
 from checkpoints.audit import Audit
+from checkpoints.hiding import Hiding
 from checkpoints.saver import PostgresSaver
 from graph.principal import principal_from, principal_served
 from graph.registries import registry_from, templates_from
@@ -24,7 +26,7 @@ from nodes.policing import NO_POLICY, PolicySource
 from plans.values import JSON
 from plans.versions import PLAN_VERSIONS
 from tools.privacy import BUILT_IN, Privacy
-from tools.redaction import redacted_in
+from tools.redaction import redacted_in, remember
 from tools.registry import Registry, Toolkit
 
 _LOG = logging.getLogger("surestep")
@@ -104,6 +106,27 @@ def model_from(settings: Settings, name: str | None) -> Model | None:
     )
 
 
+def secrets_in(settings: Settings) -> Iterator[str]:
+    """Every secret of the settings: what is typed as one, and passwords in URLs."""
+    for each in (
+        settings.api_key,
+        settings.sealing_key,
+        settings.auth_key,
+        settings.notify_secret,
+        settings.server_token,
+    ):
+        if each is not None:
+            yield each.get_secret_value()
+    yield from (each.value.get_secret_value() for each in settings.secrets.values())
+    for service in settings.openapi.values():
+        yield from (each.get_secret_value() for each in (*service.auth.values(), *service.headers.values()))
+    for server in settings.mcp.values():
+        yield from server.secrets
+    for url in (settings.database_url, settings.artifacts_url, settings.archive_url, *settings.connections.values()):
+        if url is not None and (password := urlsplit(url).password):
+            yield from (password, unquote(password))
+
+
 def privacy_from(settings: Settings) -> Privacy:
     """How personal data is found. Raises ConfigurationError; may load a language model: not for an event loop."""
     match settings.privacy:
@@ -123,6 +146,7 @@ async def engine_from(
 ) -> AsyncIterator[Engine]:
     """An engine as the settings say; what is not there of its tools is a warning of the logger `surestep`. Raises
     ConfigurationError."""
+    remember(secrets_in(settings))
     registry, notices = await asyncio.to_thread(registry_from, settings, toolkits)
     for notice in notices:
         _LOG.warning("%s", notice)
@@ -142,4 +166,5 @@ async def engine_from(
 
 def saver_for(engine: Engine) -> PostgresSaver:
     """LangGraph's checkpoints in the engine's own database; to be entered by `async with`."""
-    return PostgresSaver(engine.database, fences=engine.fences)
+    vault = engine.ports.vault
+    return PostgresSaver(engine.database, fences=engine.fences, hiding=Hiding(vault.key) if vault else None)

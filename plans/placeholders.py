@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from plans.texts import mapped
@@ -31,6 +31,20 @@ def placeholder(name: str, secret: str, key: bytes) -> str:
     """The placeholder of a secret."""
     digest = hmac.new(key, f"{name}\x00{secret}".encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
     return f"[sealed:{name}#{digest[:HASH_DIGITS]}]"
+
+
+def hider(key: bytes, kept: dict[str, Kept] | None = None, origin: str = "") -> Callable[[str, str], str]:
+    """Puts a placeholder in the place of a credential, within its quotes; what it stands for is added to `kept`."""
+
+    def put(kind: str, found: str) -> str:
+        quote = found[0] if len(found) > 1 and found[0] == found[-1] and found[0] in "\"'" else ""
+        secret = found[1:-1] if quote else found
+        shown = placeholder(kind, secret, key)
+        if kept is not None:
+            kept[shown] = Kept(secret, origin)
+        return f"{quote}{shown}{quote}"
+
+    return put
 
 
 def name_of(text: str) -> str | None:

@@ -14,13 +14,19 @@ from plans.texts import mapped
 
 LEAST_KNOWN = 6
 """Shorter secrets of settings are not looked for: they would blank out half of each message."""
+LEAST_WORD = 12
+"""The same of secrets that are one plain word, such as the password "postgres"."""
 
 _known: dict[str, None] = {}
 
 
 def remember(secrets: Iterable[str]) -> None:
     """Secrets of this process's settings, which are blanked from here on wherever they stand, in whatever words."""
-    for secret in sorted({*_known, *(each for each in secrets if len(each) >= LEAST_KNOWN)}, key=len, reverse=True):
+    for secret in sorted(
+        {*_known, *(each for each in secrets if len(each) >= (LEAST_WORD if each.isalpha() else LEAST_KNOWN))},
+        key=len,
+        reverse=True,
+    ):
         _known.pop(secret, None)
         _known[secret] = None
 

@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from plans.credentials import replaced_in
 from plans.failure import ToolFailure
-from plans.placeholders import Kept, is_alone, name_of, placeholder, placeholders_in, places_of, put_back
+from plans.placeholders import Kept, hider, is_alone, name_of, placeholder, placeholders_in, places_of, put_back
 from plans.texts import mapped
 from plans.values import JSON, Path
 from tools.redaction import known_blanked, value_without
@@ -112,18 +112,12 @@ class Vault:
     def hide(self, value: JSON, origin: str = OF_A_PERSON) -> tuple[JSON, dict[str, Kept]]:
         """A value with placeholders in the place of what looks like a credential, and what they stand for."""
         kept: dict[str, Kept] = {}
-
-        def put(kind: str, found: str) -> str:
-            quotes = found[0] if len(found) > 1 and found[0] == found[-1] and found[0] in "\"'" else ""
-            secret = found.strip(quotes) if quotes else found
-            shown = placeholder(kind, secret, self.key)
-            kept[shown] = Kept(secret, origin)
-            return f"{quotes}{shown}{quotes}"
-
-        return replaced_in(value, put), kept
+        return replaced_in(value, hider(self.key, kept, origin)), kept
 
     def hide_as(self, name: str, secret: str) -> tuple[str, dict[str, Kept]]:
-        """The placeholder of a secret that is known to be one."""
+        """The placeholder of a secret that is known to be one, or itself where it is one already."""
+        if name_of(secret) is not None:
+            return secret, {}
         shown = placeholder(name, secret, self.key)
         return shown, {shown: Kept(secret)}
 
