@@ -14,9 +14,11 @@ from urllib.parse import unquote, urlsplit
 from checkpoints.audit import Audit
 from checkpoints.hiding import Hiding
 from checkpoints.saver import PostgresSaver
+from graph.logs import keep_logs_clean
 from graph.principal import principal_from, principal_served
 from graph.registries import registry_from, templates_from
 from graph.settings import NO_VERIFIER, SECRET, Settings
+from graph.traces import keep_traces_clean
 from nodes import schemas
 from nodes.engine import Engine, EngineOptions
 from nodes.engine_opening import open_engine
@@ -147,6 +149,9 @@ async def engine_from(
     """An engine as the settings say; what is not there of its tools is a warning of the logger `surestep`. Raises
     ConfigurationError."""
     remember(secrets_in(settings))
+    privacy = await asyncio.to_thread(privacy_from, settings)
+    keep_logs_clean(privacy)
+    await asyncio.to_thread(keep_traces_clean, privacy)
     registry, notices = await asyncio.to_thread(registry_from, settings, toolkits)
     for notice in notices:
         _LOG.warning("%s", notice)

@@ -15,6 +15,7 @@ from nodes.acting import check_tenant, principal_of
 from nodes.approve import approve, ask
 from nodes.archived import Archived, stored_answer
 from nodes.beginning import begun
+from nodes.clean_errors import clean_errors
 from nodes.engine import Engine
 from nodes.inbox import entry, taken
 from nodes.resuming import note_resumption
@@ -43,21 +44,24 @@ def in_session(node: Node, engines: EngineSource) -> Entered:
     """The node as LangGraph calls it. A node that raises ends the drive: nothing of the run goes on unowned."""
 
     async def run(state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]:
-        state = cast("AgentState", readable_state(state))
-        engine = await engines()
-        try:
-            session = await _session(engine, state, get_config(), runtime)
-        except Archived as found:
-            update = await stored_answer(node.__name__, state, found.stone, engine.archives)
-            hidden = hidden_messages(engine, state)
-            return {**_fresh(state, update["run"], hidden), **update} if "run" in update else update
-        is_new = entry(state) == "new_goal"
-        fresh: dict[str, Any] = _fresh(state, session.head, hidden_messages(engine, state)) if is_new else {}
-        seen = cast("AgentState", {**state, **fresh})
-        return await _driven(engine, session, lambda: node(seen, session), seen, fresh, last=node.__name__ == "finish")
+        with clean_errors():
+            return await _entered(node, cast("AgentState", readable_state(state)), await engines(), runtime)
 
     run.__name__ = node.__name__
     return run
+
+
+async def _entered(node: Node, state: AgentState, engine: Engine, runtime: Runtime[Context]) -> dict[str, Any]:
+    try:
+        session = await _session(engine, state, get_config(), runtime)
+    except Archived as found:
+        update = await stored_answer(node.__name__, state, found.stone, engine.archives)
+        hidden = hidden_messages(engine, state)
+        return {**_fresh(state, update["run"], hidden), **update} if "run" in update else update
+    is_new = entry(state) == "new_goal"
+    fresh: dict[str, Any] = _fresh(state, session.head, hidden_messages(engine, state)) if is_new else {}
+    seen = cast("AgentState", {**state, **fresh})
+    return await _driven(engine, session, lambda: node(seen, session), seen, fresh, last=node.__name__ == "finish")
 
 
 def asking(engines: EngineSource) -> Entered:
@@ -66,9 +70,10 @@ def asking(engines: EngineSource) -> Entered:
     async def run(state: AgentState, *, runtime: Runtime[Context]) -> dict[str, Any]:
         state = cast("AgentState", readable_state(state))
         answer = ask(state)
-        engine = await engines()
-        session = await _session(engine, state, get_config(), runtime)
-        return await _driven(engine, session, lambda: approve(state, session, answer), state, {})
+        with clean_errors():
+            engine = await engines()
+            session = await _session(engine, state, get_config(), runtime)
+            return await _driven(engine, session, lambda: approve(state, session, answer), state, {})
 
     run.__name__ = "approve"
     return run

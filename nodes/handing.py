@@ -13,6 +13,7 @@ from nodes.origins import degraded_inputs
 from plans.plan import Step
 from tools.context import Progress, ToolContext
 from tools.files import FileScope
+from tools.redaction import redacted
 from tools.tool import Tool
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _on_loop(progress: Callable[[float | None, str], None]) -> Progress:
 
     def tell(fraction: float | None, message: str) -> None:
         try:
-            loop.call_soon_threadsafe(progress, fraction, message)
+            loop.call_soon_threadsafe(progress, fraction, redacted(message))
         except RuntimeError:  # the loop has closed: nobody is listening any more
             return
 

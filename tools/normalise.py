@@ -16,7 +16,7 @@ from plans.values import JSON
 from tools.classify import Meaning, meaning_of
 from tools.outcome import Call, CallFailure, Outcome, Success, failure, refused
 from tools.output import BadOutput
-from tools.redaction import redacted
+from tools.redaction import lent, redacted
 from tools.spec import Effect
 
 LATE_EFFECTS: frozenset[Effect] = frozenset({"idempotent", "irreversible"})
@@ -58,7 +58,8 @@ async def call_tool(call: Call) -> Outcome:
         return refused(call, refusal.code, refusal.message)
     if opened.secrets and (broken := tool.breaches(opened.args)):
         return refused(call, "RULE_VIOLATED", broken[0].sentence)
-    outcome = await _made(call, opened.args)
+    with lent(opened.secrets.values()):
+        outcome = await _made(call, opened.args)
     if isinstance(outcome, Success):
         return replace(outcome, value=await vault.clean(run_id, outcome.value, tool, opened))
     message = vault.clean_text(outcome.failure.message, opened)

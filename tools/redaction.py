@@ -6,7 +6,8 @@ stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from plans.credentials import BLANK, replaced, replaced_in
@@ -18,17 +19,30 @@ LEAST_WORD = 12
 """The same of secrets that are one plain word, such as the password "postgres"."""
 
 _known: dict[str, None] = {}
+_lent: dict[str, int] = {}
 
 
 def remember(secrets: Iterable[str]) -> None:
     """Secrets of this process's settings, which are blanked from here on wherever they stand, in whatever words."""
-    for secret in sorted(
-        {*_known, *(each for each in secrets if len(each) >= (LEAST_WORD if each.isalpha() else LEAST_KNOWN))},
-        key=len,
-        reverse=True,
-    ):
+    fresh = {each for each in secrets if len(each) >= (LEAST_WORD if each.isalpha() else LEAST_KNOWN)}
+    for secret in sorted({*_known, *fresh}, key=len, reverse=True):
         _known.pop(secret, None)
         _known[secret] = None
+
+
+@contextmanager
+def lent(secrets: Iterable[str]) -> Iterator[None]:
+    """Secrets that a call has been given, which are known while it lasts."""
+    fresh = [each for each in secrets if len(each) >= LEAST_KNOWN]
+    for each in fresh:
+        _lent[each] = _lent.get(each, 0) + 1
+    try:
+        yield
+    finally:
+        for each in fresh:
+            _lent[each] -= 1
+            if not _lent[each]:
+                del _lent[each]
 
 
 def redacted(text: str) -> str:
@@ -45,7 +59,7 @@ def redacted_in(value: Any) -> Any:
 
 def known_blanked(value: Any) -> Any:
     """A text or a value of JSON without the known secrets."""
-    return value_without(value, tuple(_known)) if _known else value
+    return value_without(value, [*_lent, *_known]) if _lent or _known else value
 
 
 def without(text: str, secrets: Sequence[str], blank: str = BLANK) -> str:
