@@ -39,6 +39,15 @@ Told = Callable[[RunRecord, Sequence[Row]], Mapping[str, JSON]]
 """The result of a run, as a program gets it, from its rows: what only the rooms above can read out of a journal."""
 
 
+Clean = Callable[[str, bytes], bytes]
+"""What may be archived of a file, by its path and its bytes: without personal data."""
+
+
+def as_it_is(_path: str, body: bytes) -> bytes:
+    """The file as it is."""
+    return body
+
+
 class ArchivedRun(BaseModel):
     """One run that was archived, or would be. `size` is in bytes, of all its files; 0 where nothing was written."""
 
@@ -88,6 +97,7 @@ class Archive:
     owner: str
     url: str
     told: Told
+    clean: Clean = as_it_is
 
     async def run(
         self, *, older_than_s: float = WARM_S, thread_id: str | None = None, dry_run: bool = False
@@ -139,7 +149,8 @@ class Archive:
         await self._begin(record, folder)
         rows = await self.journal.read(record.run_id)
         files: dict[str, tuple[int, str]] = {}
-        async for path, body in self.contents(record, rows):
+        async for path, written in self.contents(record, rows):
+            body = await asyncio.to_thread(self.clean, path, written)
             await in_thread(place.write, f"{folder}/{path}", body)
             files[path] = layout.measured(body)
             reached("archive.file_written")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from checkpoints.archive import Archive, ArchiveReport
 from checkpoints.erasure import Erasure, ErasureReport
+from graph.private_archive import cleaner
 from graph.result import result_of
 from nodes.fold import fold_journal
 from plans.errors import StorageUnavailable
@@ -38,6 +39,7 @@ def archive_of(engine: Engine, to: str | None) -> Archive:
         owner=engine.owner,
         url=to or engine.archives.url,
         told=_told,
+        clean=cleaner(engine.options.privacy),
     )
 
 

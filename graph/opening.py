@@ -11,6 +11,8 @@ from dataclasses import replace
 from importlib.metadata import version
 from urllib.parse import unquote, urlsplit
 
+from pydantic import SecretStr
+
 from checkpoints.audit import Audit
 from checkpoints.hiding import Hiding
 from checkpoints.saver import PostgresSaver
@@ -110,15 +112,10 @@ def model_from(settings: Settings, name: str | None) -> Model | None:
 
 def secrets_in(settings: Settings) -> Iterator[str]:
     """Every secret of the settings: what is typed as one, and passwords in URLs."""
-    for each in (
-        settings.api_key,
-        settings.sealing_key,
-        settings.auth_key,
-        settings.notify_secret,
-        settings.server_token,
-    ):
-        if each is not None:
-            yield each.get_secret_value()
+    for each in (getattr(settings, name) for name in type(settings).model_fields):
+        said = each.get_secret_value() if isinstance(each, SecretStr) else ""
+        if not said.endswith(".pem"):  # the path of a key's file is none
+            yield said
     yield from (each.value.get_secret_value() for each in settings.secrets.values())
     for service in settings.openapi.values():
         yield from (each.get_secret_value() for each in (*service.auth.values(), *service.headers.values()))

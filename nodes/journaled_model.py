@@ -14,7 +14,6 @@ from nodes.models import Model, ModelAnswer
 from nodes.stopping import stopped_by
 from plans.caps import Bill, Hit, question_hit, time_hit
 from plans.values import JSON
-from tools.redaction import redacted
 
 if TYPE_CHECKING:
     from nodes.prompts import Rendered
@@ -98,7 +97,7 @@ class JournaledModel:
         }
         carried = None
         if failed.raw:
-            raw = redacted(failed.raw).encode("utf-8", "replace")
+            raw = self._session.engine.options.privacy.text(failed.raw).encode("utf-8", "replace")
             output, carried = await self._session.results.keep(raw, "text/plain")
             body["raw_ref"] = output.output_ref
         await self._session.record("model", body=body, artifact=carried)

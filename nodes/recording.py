@@ -14,7 +14,6 @@ from plans.expressions import InvalidExpression, holds
 from plans.failure import Failure
 from plans.plan import Step
 from plans.values import JSON
-from tools.redaction import redacted
 
 if TYPE_CHECKING:
     from nodes.session import Session
@@ -138,16 +137,19 @@ async def record_failure(
 async def without_secrets(session: Session, failure: Failure, raw: str | None) -> tuple[Failure, Any]:
     """A failure as it may be stored, with the name of its raw text, and that text if it travels with the row. Whatever
     it came from (a tool, a model's endpoint, the database), what looks like a secret stays out of both."""
-    stored: dict[str, Any] = {"message": redacted(failure.message)}
+    privacy = session.engine.options.privacy
+    stored: dict[str, Any] = {"message": privacy.text(failure.message)}
     carried = None
     if raw:
-        text, carried = await session.results.keep(redacted(raw).encode("utf-8", "replace"), "text/plain")
+        text, carried = await session.results.keep(privacy.text(raw).encode("utf-8", "replace"), "text/plain")
         stored["raw_ref"] = text.output_ref
     return failure.model_copy(update=stored), carried
 
 
 async def record_refusal(session: Session, unit: str, failure: Failure) -> None:
     """Write down that a step run may not start, or need not: it fails, and nothing was called."""
+    message = session.engine.options.privacy.text(failure.message)
+    failure = failure.model_copy(update={"message": message})
     await session.record("refusal", unit, failure.attempt, body={"failure": failure.model_dump()})
 
 
