@@ -137,6 +137,7 @@ async def _from_model(session: Session, planning: Planning, source: Source, faul
                 budget=model.settings.prompt_tokens,
                 part=part,
                 subgoals=depth_left(session, planning) > 0,
+                secrets=tuple(session.engine.secret_names),
             )
     except (ModelFailed, ModelNotConfigured) as error:
         fault = Fault(code="MODEL_FAILED", message=str(error))

@@ -79,6 +79,7 @@ async def draft_plan(
     budget: int = PROMPT_TOKENS,
     part: Part | None = None,
     subgoals: bool = False,
+    secrets: Sequence[str] = (),
 ) -> PlannerAnswer:
     """Ask for a plan. `catalog` is what this run may use now; a `Path` among the inputs is a file.
 
@@ -89,7 +90,13 @@ async def draft_plan(
     """
     catalog = list(catalog)
     form = PlanForm(catalog, subgoals=subgoals)
-    told: dict[str, Any] = {"faults": faults, "finished": finished, "failure": failure, "part": part}
+    told: dict[str, Any] = {
+        "faults": faults,
+        "finished": finished,
+        "failure": failure,
+        "part": part,
+        "secrets": secrets,
+    }
     write = partial(planning_prompt, goal, inputs, catalog, few_shots=few_shots, **told)
     answer = await _asked(model, fitted(lambda cut: write(cut=cut), budget), form)
     return PlannerAnswer(read_answer(answer, form), answer, PLANNER.sha256)
@@ -116,6 +123,7 @@ def planning_prompt(
     failure: Failure | None = None,
     few_shots: Sequence[tuple[str, JSON]] = (),
     part: Part | None = None,
+    secrets: Sequence[str] = (),
     cut: Cut = WHOLE,
 ) -> Rendered:
     """The prompt of a planning call. Results appear in it by their summaries only, and everything quoted. What the cut
@@ -132,6 +140,9 @@ def planning_prompt(
         "inputs": quoted(inputs_shown(inputs)),
         **_part(part),
     }
+    if secrets:
+        sections.append("secrets")
+        holes["secrets"] = quoted([f"${{secrets.{name}}}" for name in secrets])
     if finished:
         sections.append("finished")
         holes["finished"] = quoted(_history(finished, cut.history))

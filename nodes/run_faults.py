@@ -10,6 +10,7 @@ from nodes.admit import effect_name
 from nodes.clarify import not_to_ask
 from nodes.drafts import drafted_name
 from nodes.policing import actor_of, denied_steps
+from nodes.secret_faults import secret_faults
 from nodes.state import Drafted, Planning
 from nodes.step_run import base_id
 from nodes.stopping import infeasible, limits_of
@@ -54,7 +55,8 @@ async def found_in(session: Session, drafted: Drafted, planning: Planning) -> li
     )  # fmt: skip
     found += denied_steps(fold.policies, draft.steps, tools, actor_of(session.head))
     found = tool_faults(found, tools, {step.id: step for step in new}, by_model=by_model)
-    found += [*changed_steps(fold, draft), *room_faults(fold, draft)]
+    named = {"inputs": session.head.input_values(), "secrets": session.engine.secret_names}
+    found += [*changed_steps(fold, draft), *room_faults(fold, draft), *secret_faults(draft.steps, tools, named)]
     if fold.plan is not None and session.head.limits.max_wall_s is not None:
         found += late_end(fold, draft, tools, session.head.limits.max_wall_s - session.elapsed_s())
     if by_model:
