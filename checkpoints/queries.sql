@@ -501,8 +501,8 @@ SELECT * FROM surestep.runs WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)
 ORDER BY created_at DESC, run_id DESC LIMIT %(limit)s;
 
 -- name: runs_left_behind
--- Runs with which nobody goes on by himself, and why: answered or not answered in time, asked to end, without the worker
--- that drove it, or stopped in order, which somebody wanted. `left_to_s` is until when a sweeper leaves it to another.
+-- Runs with which nobody goes on by himself, and why: answered or not answered in time, told something, asked to end,
+-- without the worker that drove it, or stopped in order, which somebody wanted. `left_to_s` is until when a sweeper leaves it to another.
 SELECT r.run_id, r.thread_id, r.tenant, r.status, s.attempts, s.last_error,
     extract(epoch FROM s.next_at - clock_timestamp())::float8 AS left_to_s,
     CASE
@@ -510,6 +510,7 @@ SELECT r.run_id, r.thread_id, r.tenant, r.status, s.attempts, s.last_error,
         WHEN r.status = 'running' AND l.owner IS NULL THEN 'stopped'
         WHEN r.status = 'running' THEN 'lost'
         WHEN asked.decided THEN 'decided'
+        WHEN told.something THEN 'told'
         ELSE 'expired'
     END AS why
 FROM surestep.runs r JOIN surestep.leases l USING (run_id) LEFT JOIN surestep.resumptions s
@@ -524,12 +525,15 @@ CROSS JOIN LATERAL (
             WHERE j.run_id = r.run_id AND j.kind = 'decision' AND j.body ->> 'approval_id' = a.approval_id
         )
 ) AS asked
+CROSS JOIN LATERAL (
+    SELECT EXISTS (SELECT FROM surestep.instructions i WHERE i.run_id = r.run_id AND i.taken_at IS NULL) AS something
+) AS told
 WHERE r.status IN ('running', 'paused', 'limited') AND l.fence > 0 AND NOT (
     l.owner IS NOT NULL AND l.expires_at > clock_timestamp() AND EXISTS (
         SELECT FROM pg_stat_activity a
         WHERE a.pid = l.backend_pid AND (a.backend_start IS NULL OR a.backend_start = l.backend_start)
     )
-) AND (l.cancel_requested OR r.status = 'running' OR (r.status = 'paused' AND asked.answered))
+) AND (l.cancel_requested OR r.status = 'running' OR (r.status = 'paused' AND (asked.answered OR told.something)))
 ORDER BY r.created_at, r.run_id;
 
 -- name: set_run_status

@@ -11,7 +11,7 @@ from checkpoints.database import Database
 from checkpoints.queries import QUERIES
 from checkpoints.runs import RunStatus
 
-Why = Literal["decided", "expired", "cancelled", "lost", "stopped"]
+Why = Literal["decided", "expired", "told", "cancelled", "lost", "stopped"]
 MOST_ATTEMPTS = 6
 """How often a run is taken up without getting anywhere before it is left alone for a day; the last time it is told."""
 PAUSE_S = 30.0

@@ -19,6 +19,7 @@ Told = tuple[str, Literal["well", "note", "ill"], str]
 _LEFT = {
     "decided": "was decided and not resumed",
     "expired": "was not answered in time and not resumed",
+    "told": "was told something and not resumed",
     "cancelled": "was asked to end and has not",
     "lost": "has lost its worker",
     "stopped": "was stopped on its way",

@@ -114,3 +114,17 @@ def test_a_review_at_a_terminal_says_what_each_answer_means() -> None:
     assert [line.partition("    ")[2] for line in answers(request, ())] == [
         "run it as it is", "change it", "say what to do instead", "end the run",
     ]  # fmt: skip
+
+
+def test_a_question_to_the_user_is_answered_on_the_command_line(project: Project, surestep: Run) -> None:
+    """It stands there with its choices; a wrong answer is told what is right, and what is meant for others refused."""
+    asks = {"question": "Which number?", "kind": "choice", "choices": ["four", "five"]}
+    project.write("plan.json", plan(step("s1", "ask_user", args=asks), answer="you said ${s1.answer}"))
+    waiting = surestep("run", "--plan", "plan.json", *KIT, "--thread", "t")
+    for words in ("s1: a question to you", '["four", "five"]', "surestep approve t s1 --answer TEXT", "paused"):
+        assert words in waiting.out, waiting.out
+    surestep("approve", "t", "s1", "--answer", "six", *KIT).refuses("answered by one of: four, five")
+    surestep("approve", "t", "s1", "--happened", "four", *KIT).refuses("--happened is no answer")
+    surestep("approve", "t", "s1", *KIT).refuses("--answer TEXT")
+    done = surestep("approve", "t", "s1", "--answer", "Five", *KIT)
+    assert (done.code, "you said five" in done.out) == (0, True)

@@ -103,7 +103,8 @@ async def test_it_reaches_a_worker_in_another_process_and_the_same_sending_count
 
 
 async def test_it_is_stored_before_anything_is_done_about_it(agent_on: OpenAgent, endpoint: ScriptedModel) -> None:
-    """Whoever goes on with a run finds what was said while nobody drove it; a run that has ended takes nothing."""
+    """Whoever goes on with a run, a sweeper first of all, finds what was said while nobody drove it; a run that has
+    ended takes nothing."""
     from checkpoints.instructions import Instruction
 
     shop = Shop()
@@ -112,7 +113,9 @@ async def test_it_is_stored_before_anything_is_done_about_it(agent_on: OpenAgent
     word = Instruction(instruction_id="w", message="send nothing", said_by=agent.principal)
     assert await agent.engine.instructions.send(waiting.run_id, word)
     endpoint.answers(json.dumps(NEW))
-    done = await agent.resume("t")
+    swept = await agent.sweeper.once()
+    assert [(each.why, each.status) for each in swept.gone_on] == [("told", "done")]
+    done = await agent.show("t")
     assert (done.status, done.answer, shop.calls) == ("done", "8", {"price": 1, "double": 1})
     assert [each.trigger for each in done.resumes] == ["instruction"]
     assert not await agent.engine.instructions.send(waiting.run_id, word)
