@@ -26,6 +26,7 @@ TABLES = (
     Audited("run", "runs", "audited_runs"),
     Audited("approval", "approvals", "audited_approvals"),
     Audited("decision", "decisions", "audited_decisions"),
+    Audited("instruction", "instructions", "audited_instructions"),
     Audited("tombstone", "tombstones", "audited_tombstones", kept=True),
     Audited("setting", "tool_changes", "audited_settings", kept=True),
 )

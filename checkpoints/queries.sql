@@ -966,7 +966,10 @@ SELECT 'decision' AS what, d.decision_id::text AS key, a.step_id, a.request ->> 
 FROM surestep.decisions d JOIN surestep.approvals a USING (approval_id) WHERE a.run_id = %(run_id)s
 UNION ALL
 SELECT 'approval', approval_id, step_id, request ->> 'tool', decided_by, decision ->> 'type', NULL
-FROM surestep.approvals WHERE run_id = %(run_id)s;
+FROM surestep.approvals WHERE run_id = %(run_id)s
+UNION ALL
+SELECT 'instruction', instruction_id, NULL, NULL, said_by ->> 'name', NULL, NULL
+FROM surestep.instructions WHERE run_id = %(run_id)s;
 
 -- name: audit_salt
 SELECT salt FROM surestep.audit_chains WHERE chain = %s;
@@ -1005,6 +1008,11 @@ SELECT a.run_id AS chain, d.decision_id::text AS key, jsonb_build_array(
     d.decided_at
 )::text AS content
 FROM surestep.decisions d JOIN surestep.approvals a USING (approval_id) WHERE a.run_id = ANY (%(chains)s::text[]);
+
+-- name: audited_instructions
+SELECT run_id AS chain, instruction_id AS key,
+    jsonb_build_array(run_id, instruction_id, message, said_by, sent_at, taken_at)::text AS content
+FROM surestep.instructions WHERE run_id = ANY (%(chains)s::text[]);
 
 -- name: audited_tombstones
 SELECT run_id AS chain, run_id AS key, jsonb_build_array(

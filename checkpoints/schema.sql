@@ -782,6 +782,8 @@ CREATE TRIGGER audited_added AFTER INSERT ON surestep.approvals REFERENCING NEW 
 
 CREATE TRIGGER audited_added AFTER INSERT ON surestep.decisions REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('decision', '(SELECT a.run_id FROM surestep.approvals a WHERE a.approval_id = r.approval_id)', 'decision_id', 'decision_id,approval_id,asking,decided_by,roles,tenant,via,args_sha256,decision,decided_at', '');
 
+CREATE TRIGGER audited_added AFTER INSERT ON surestep.instructions REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('instruction', 'r.run_id', 'instruction_id', 'run_id,instruction_id,message,said_by,sent_at,taken_at', '');
+
 CREATE TRIGGER audited_added AFTER INSERT ON surestep.journal REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_journal();
 
 CREATE TRIGGER audited_added AFTER INSERT ON surestep.runs REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('run', 'r.run_id', 'run_id', 'run_id,thread_id,tenant,request_id,goal,input,input_sha256,status,summary,created_at,ended_at,forked_from', 'status');
@@ -793,6 +795,8 @@ CREATE TRIGGER audited_added AFTER INSERT ON surestep.tool_changes REFERENCING N
 CREATE TRIGGER audited_changed AFTER UPDATE ON surestep.approvals REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('approval', 'r.run_id', 'approval_id', 'approval_id,run_id,thread_id,step_id,args_sha256,request,status,decision,decided_by,decided_at,created_at,expires_at,voters,asking,escalated_at', 'status');
 
 CREATE TRIGGER audited_changed AFTER UPDATE ON surestep.decisions REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('decision', '(SELECT a.run_id FROM surestep.approvals a WHERE a.approval_id = r.approval_id)', 'decision_id', 'decision_id,approval_id,asking,decided_by,roles,tenant,via,args_sha256,decision,decided_at', '');
+
+CREATE TRIGGER audited_changed AFTER UPDATE ON surestep.instructions REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('instruction', 'r.run_id', 'instruction_id', 'run_id,instruction_id,message,said_by,sent_at,taken_at', '');
 
 CREATE TRIGGER audited_changed AFTER UPDATE ON surestep.runs REFERENCING NEW TABLE AS given FOR EACH STATEMENT EXECUTE FUNCTION surestep.audit_rows('run', 'r.run_id', 'run_id', 'run_id,thread_id,tenant,request_id,goal,input,input_sha256,status,summary,created_at,ended_at,forked_from', 'status');
 

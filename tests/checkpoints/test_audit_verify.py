@@ -38,8 +38,8 @@ REQUEST = ApprovalRequest(
 SWAPPED = """WITH two AS (DELETE FROM surestep.audit WHERE chain = 'r1' AND seq IN (2, 3) RETURNING *)
     INSERT INTO surestep.audit SELECT chain, 15 - seq, at, kind, subject, content, details, hash FROM two;
     UPDATE surestep.audit SET seq = seq - 10 WHERE chain = 'r1' AND seq > 10"""
-PUT_IN = """INSERT INTO surestep.audit SELECT chain, 9, at, kind, subject, content, details, hash FROM surestep.audit
-    WHERE chain = 'r1' AND seq = 8"""
+PUT_IN = """INSERT INTO surestep.audit SELECT chain, 10, at, kind, subject, content, details, hash FROM surestep.audit
+    WHERE chain = 'r1' AND seq = 9"""
 SLIPPED_IN = """INSERT INTO surestep.journal SELECT run_id, fence, 77, kind, step_id, attempt, body, at
     FROM surestep.journal WHERE run_id = 'r1' AND n = 3"""
 UNHEARD_OF = """INSERT INTO surestep.runs (run_id, thread_id, request_id, goal, input, input_sha256)
@@ -68,6 +68,8 @@ TAMPERED: tuple[tuple[LiteralString, str], ...] = (
     ("UPDATE surestep.runs SET goal = 'another' WHERE run_id = 'r2'", "source_changed"),
     ("DELETE FROM surestep.runs WHERE run_id = 'r2'", "source_missing"),
     (UNHEARD_OF, "chain_missing"),
+    ("UPDATE surestep.instructions SET message = 'stop'", "source_changed"),
+    ("DELETE FROM surestep.instructions", "source_missing"),
     ("UPDATE surestep.tool_changes SET changed_by = 'ann'", "source_changed"),
     ("DELETE FROM surestep.tool_changes", "source_missing"),
     ("UPDATE surestep.audit_seals SET at = at + '1 us'::interval", "seal_broken"),
@@ -87,6 +89,10 @@ async def lived(database: Database) -> Database:
                 await journal.append(a_row(n, run_id, body={"text": 'ä\n"x" 💡', "n": n, "f": 1.5}))
     await Approvals(database).record([REQUEST])
     await Approvals(database).decide("a1", Approve(), Principal(name="ann"))
+    await database.execute(
+        "INSERT INTO surestep.instructions (run_id, instruction_id, message, said_by)"
+        " VALUES ('r1', 'i1', 'go · on', '{\"name\": \"ann\"}')"
+    )
     await PostgresSettings(database).change("refund", lambda _: {"enabled": False}, "bob")
     await Audit(database).note("logins", "login.accepted", "ann", {"via": "token", "tenant": "north"})
     await Audit(database).seal(KEY)
@@ -111,7 +117,7 @@ async def test_what_nobody_has_changed_passes(lived: Database) -> None:
     verified = await verify(lived, key=KEY)
     assert verified.findings == []
     assert (verified.chains, verified.seals, verified.unsealed, verified.signed) == (4, 1, 0, True)
-    assert verified.rows == 8 + 2 + 1 + 1 + 1
+    assert verified.rows == 8 + 2 + 1 + 1 + 1 + 1
     entries = await Audit(lived).entries(["r1"])
     assert [entry.kind for entry in entries] == [
         "run.running",
@@ -119,6 +125,7 @@ async def test_what_nobody_has_changed_passes(lived: Database) -> None:
         "approval.pending",
         "approval.approved",
         "decision.added",
+        "instruction.added",
     ]
 
 
@@ -195,9 +202,9 @@ async def test_a_cut_back_to_an_older_seal_is_seen_by_who_has_kept_the_newer(liv
     await tamper(
         lived, "DELETE FROM surestep.audit_seals WHERE seal = 2", "DELETE FROM surestep.audit_sealed WHERE seal = 2",
         "DELETE FROM surestep.journal WHERE run_id = 'r1' AND n = 5",
-        "DELETE FROM surestep.audit WHERE chain = 'r1' AND seq = 9",
-        "UPDATE surestep.audit_chains SET length = 8, head = (SELECT hash FROM surestep.audit WHERE chain = 'r1'"
-        " AND seq = 8) WHERE chain = 'r1'",
+        "DELETE FROM surestep.audit WHERE chain = 'r1' AND seq = 10",
+        "UPDATE surestep.audit_chains SET length = 9, head = (SELECT hash FROM surestep.audit WHERE chain = 'r1'"
+        " AND seq = 9) WHERE chain = 'r1'",
     )  # fmt: skip
     assert await found(lived, key=KEY) == []
     assert await found(lived, key=KEY, anchors=[Anchor(kept.seal, kept.hash)]) == ["anchor_missing"]
