@@ -13,6 +13,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from plans import strict_values as strict
+from plans.placeholders import placeholders_in
 from plans.values import JSON
 
 Truth = bool | None
@@ -113,6 +114,8 @@ class Condition(Declared):
             return True if self.or_absent else None if self.given is None else not self.given
         if self.given is False:
             return False
+        if isinstance(value, str) and placeholders_in(value):
+            return True if self.given else None  # a secret, which nobody sees here
         said = {name: getattr(self, name) for name in CHECKS}
         return all_of(_CHECK[name](self, asked, value) for name, asked in said.items() if asked is not None)
 

@@ -55,6 +55,7 @@ async def _findings(settings: Settings, toolkits: Sequence[str]) -> list[Finding
         await asyncio.to_thread(_toolkits, settings),
         await _tools(settings, toolkits),
         await _templates(settings),
+        await asyncio.to_thread(_policy, settings),
         _model(settings),
     ]
 
@@ -70,6 +71,12 @@ def _settings() -> Finding:
         for name, meant in unknown_variables().items()
     ]
     return Finding("settings", "note" if strange else "well", "; ".join((found, *strange)))
+
+
+def _policy(settings: Settings) -> Finding:
+    from graph.commands.doctor_policy import policy_finding
+
+    return Finding("policy", *policy_finding(settings))
 
 
 async def _database(settings: Settings) -> list[Finding]:

@@ -74,6 +74,21 @@ def test_what_cannot_be_judged_is_said_in_a_sentence(rules: Run) -> None:
         assert message in ended.err
 
 
+def test_doctor_says_whether_the_policy_can_be_used(project: Project, rules: Run) -> None:
+    """Whether there is one, whether something is odd about it, and what is wrong with a broken one."""
+
+    def told() -> tuple[str, str]:
+        found = {each["check"]: each for each in rules("doctor", *KIT, "--json").json["findings"]}["policy"]
+        return found["mark"], found["message"]
+
+    assert told() == ("well", "there is none: what is of high risk asks anybody")
+    project.write("surestep.toml", 'policy = "policy.toml"\n')
+    assert told()[0] == "note"
+    assert "2 rules" in told()[1]
+    project.write("policy.toml", "[[rules]")
+    assert told()[0] == "ill"
+
+
 def test_a_run_on_the_command_line_is_held_to_the_policy(project: Project, rules: Run) -> None:
     """By the setting; `--approve all` is the word of who gives it, and not that of the people whom a rule names."""
     project.write("surestep.toml", 'policy = "policy.toml"\n')

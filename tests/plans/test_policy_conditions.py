@@ -51,6 +51,9 @@ HOLDS: list[tuple[dict[str, Any], Any, bool | None]] = [
     ({"at_most": 5, "or_absent": True}, None, True),
     ({"at_most": 5, "or_absent": True}, 6, False),
     ({"at_most": 5}, ABSENT, None),
+    ({"one_of": ["a"]}, "[sealed:inputs.iban#0123456789abcdef]", None),
+    ({"matches": "hello"}, "hi [sealed:inputs.iban#0123456789abcdef]", None),
+    ({"given": True}, "[sealed:inputs.iban#0123456789abcdef]", True),
 ]
 
 
