@@ -100,20 +100,26 @@ class Archive:
     clean: Clean = as_it_is
 
     async def run(
-        self, *, older_than_s: float = WARM_S, thread_id: str | None = None, dry_run: bool = False
+        self,
+        *,
+        older_than_s: float = WARM_S,
+        thread_id: str | None = None,
+        tenant: str | None = None,
+        dry_run: bool = False,
     ) -> ArchiveReport:
-        """Archive the runs that ended so long ago, and delete what nobody needs once they are gone.
+        """Archive the runs of one tenant, or of all, that ended so long ago, and delete what nobody needs once they are
+        gone.
 
         A run that somebody drives or archives, and a thread with a run that may go on, are left alone. So is a run
         that cannot be archived whole. StorageUnavailable when the place cannot be written: of the run that it was about
         nothing is deleted then, and those before it are archived.
         """
-        due = await self._due(older_than_s, thread_id)
+        due = await self._due(older_than_s, thread_id, tenant)
         if dry_run:
             would = tuple(self._as_archived(record, 0) for record in due)
             return ArchiveReport(place=name_of(self.url), dry_run=True, archived=would)
         outcomes = [outcome for record in due if (outcome := await self._archived(record, older_than_s)) is not None]
-        trimmed = await trim(self.database, older_than_s, thread_id)
+        trimmed = await trim(self.database, older_than_s, thread_id, tenant)
         await self.database.execute(QUERIES["forget_lost_secrets"])
         deleted, left = await sweep(self.database, self.artifacts)
         return ArchiveReport(
@@ -125,8 +131,8 @@ class Archive:
             files_left=left,
         )
 
-    async def _due(self, older_than_s: float, thread_id: str | None) -> list[RunRecord]:
-        asked = {"older_than_s": older_than_s, "thread_id": thread_id}
+    async def _due(self, older_than_s: float, thread_id: str | None, tenant: str | None) -> list[RunRecord]:
+        asked = {"older_than_s": older_than_s, "thread_id": thread_id, "tenant": tenant}
         return [RunRecord.model_validate(row) for row in await self.database.fetch(QUERIES["runs_to_archive"], asked)]
 
     async def _archived(self, record: RunRecord, older_than_s: float) -> ArchivedRun | LeftRun | None:

@@ -39,8 +39,10 @@ class PlannerRecord:
         return self.at_first / self.asked if self.asked else None
 
 
-async def planner_records(database: Database, since: datetime | None = None) -> list[PlannerRecord]:
-    """One record per author, by name; with `since`, of drafts that were judged from then on."""
+async def planner_records(
+    database: Database, since: datetime | None = None, tenant: str | None = None
+) -> list[PlannerRecord]:
+    """One record per author, by name, of a tenant's runs or of all; with `since`, of drafts judged from then on."""
     names = [field.name for field in fields(PlannerRecord)]
-    rows = await database.fetch(QUERIES["planner_records"], {"since": since})
+    rows = await database.fetch(QUERIES["planner_records"], {"since": since, "tenant": tenant})
     return [PlannerRecord(**{name: row[name] for name in names}) for row in rows]

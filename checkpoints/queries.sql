@@ -287,6 +287,9 @@ SELECT fence FROM surestep.leases WHERE run_id = %s FOR UPDATE;
 WITH drafts AS (
     SELECT DISTINCT ON (run_id, body ->> 'name') run_id, body FROM surestep.journal
     WHERE kind = 'draft' AND at >= coalesce(%(since)s::timestamptz, '-infinity')
+        AND (%(tenant)s::text IS NULL OR run_id IN (
+            SELECT run_id FROM surestep.runs WHERE tenant = %(tenant)s::text
+        ))
     ORDER BY run_id, body ->> 'name', fence, n
 ), billed AS (
     SELECT j.run_id, j.body ->> 'key' AS question, j.kind, j.body,
@@ -499,6 +502,9 @@ SELECT * FROM surestep.runs WHERE thread_id = %s ORDER BY created_at DESC, run_i
 -- name: newest_runs
 SELECT * FROM surestep.runs WHERE %(tenant)s::text IS NULL OR tenant = %(tenant)s::text
 ORDER BY created_at DESC, run_id DESC LIMIT %(limit)s;
+
+-- name: runs_by_status
+SELECT status, count(*) AS n FROM surestep.runs WHERE tenant = %s GROUP BY 1 ORDER BY 1;
 
 -- name: runs_left_behind
 -- Runs with which nobody goes on by himself, and why: answered or not answered in time, told something, asked to end,
@@ -1076,6 +1082,7 @@ SELECT r.* FROM surestep.runs r
 WHERE r.status IN ('done', 'failed', 'cancelled')
     AND r.ended_at <= clock_timestamp() - make_interval(secs => %(older_than_s)s)
     AND (%(thread_id)s::text IS NULL OR r.thread_id = %(thread_id)s::text)
+    AND (%(tenant)s::text IS NULL OR r.tenant = %(tenant)s::text)
     AND NOT EXISTS (
         SELECT FROM surestep.runs o
         WHERE o.thread_id = r.thread_id AND o.status NOT IN ('done', 'failed', 'cancelled')
@@ -1217,6 +1224,7 @@ WHERE (
     SELECT bool_and(
         r.status IN ('done', 'failed', 'cancelled')
         AND r.ended_at <= clock_timestamp() - make_interval(secs => %(older_than_s)s)
+        AND (%(tenant)s::text IS NULL OR r.tenant = %(tenant)s::text)
     )
     FROM surestep.runs r WHERE r.thread_id = c.thread_id
 ) AND (%(thread_id)s::text IS NULL OR c.thread_id = %(thread_id)s::text);
@@ -1230,6 +1238,7 @@ WHERE NOT EXISTS (SELECT FROM surestep.runs r WHERE r.thread_id = c.thread_id)
         SELECT FROM surestep.tombstones t
         WHERE t.thread_sha256 = encode(sha256(convert_to(c.thread_id, 'UTF8')), 'hex')
             AND (t.archived_at IS NOT NULL OR t.erased_at IS NOT NULL)
+            AND (%(tenant)s::text IS NULL OR t.tenant = %(tenant)s::text)
     )
 GROUP BY c.thread_id
 HAVING max((c.checkpoint ->> 'ts')::timestamptz) <= clock_timestamp() - make_interval(secs => %(older_than_s)s);

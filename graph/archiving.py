@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 async def archived(
-    engine: Engine, older_than_s: float, to: str | None, thread_id: str | None, *, dry_run: bool
+    engine: Engine, tenant: str, older_than_s: float, to: str | None, thread_id: str | None, *, dry_run: bool
 ) -> ArchiveReport:
-    """Archive the runs of this engine's database; `to` is a place other than the one of the settings."""
-    return await archive_of(engine, to).run(older_than_s=older_than_s, thread_id=thread_id, dry_run=dry_run)
+    """Archive a tenant's runs of this engine's database; `to` is a place other than the one of the settings."""
+    archive = archive_of(engine, to)
+    return await archive.run(older_than_s=older_than_s, thread_id=thread_id, tenant=tenant, dry_run=dry_run)
 
 
 def archive_of(engine: Engine, to: str | None) -> Archive:

@@ -22,6 +22,7 @@ from graph.cli_options import (
     Request,
     Review,
     ReviewReplans,
+    Role,
     Template,
     Thread,
     ThreadId,
@@ -30,6 +31,7 @@ from graph.cli_options import (
 from graph.cli_people import add_people
 from graph.cli_policy import policy_app
 from graph.cli_templates import templates_app
+from graph.cli_token import token
 from graph.cli_tools import tools_app
 
 app = typer.Typer(
@@ -86,6 +88,7 @@ def run(
     eager: Eager = False,
     review: Review = False,
     review_replans: ReviewReplans = False,
+    role: Role = None,
     json: Json = False,
 ) -> None:
     """Pursue a goal until it is done, fails or waits."""
@@ -104,6 +107,7 @@ def run(
             limit or [],
             eager,
             "every" if review_replans else "first" if review else "none",
+            role,
         ),
         toolkit or [],
         as_json=json,
@@ -118,13 +122,14 @@ def plan(
     input: Inputs = None,
     file: Files = None,
     toolkit: Toolkits = None,
+    role: Role = None,
     json: Json = False,
 ) -> None:
     """Print the plan for a goal as YAML; nothing runs."""
     from graph.commands.planning import show_plan
     from graph.commands.run import RunOptions
 
-    show_plan(RunOptions(goal, template, plan, input or [], file or []), toolkit or [], as_json=json)
+    show_plan(RunOptions(goal, template, plan, input or [], file or [], role=role), toolkit or [], as_json=json)
 
 
 @app.command()
@@ -179,6 +184,7 @@ def fork(
 
 
 add_people(app)
+app.command()(token)
 
 
 @app.command()

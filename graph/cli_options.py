@@ -24,6 +24,9 @@ LimitOptions = Annotated[
     list[str] | None,
     typer.Option("--limit", metavar="NAME=N", help="A cap, such as max_steps=20 or max_wall_s=60; repeatable."),
 ]
+Role = Annotated[
+    str | None, typer.Option("--role", metavar="ROLE", help="Act in this one of your roles (SURESTEP_ROLES).")
+]
 Eager = Annotated[bool, typer.Option("--eager", help="Begin to read while the model still writes the plan.")]
 Review = Annotated[bool, typer.Option("--review", help="Show the plan and wait for a yes before anything runs.")]
 ReviewReplans = Annotated[bool, typer.Option("--review-replans", help="The same for every later revision of it too.")]

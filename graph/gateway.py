@@ -278,7 +278,7 @@ class Agent:
 
         if thread_id is not None:
             await self._driver.latest(thread_id)
-        return await archived(self.engine, age_s(older_than), to, thread_id, dry_run=dry_run)
+        return await archived(self.engine, self.principal.tenant, age_s(older_than), to, thread_id, dry_run=dry_run)
 
     async def erase(self, thread_id: str) -> ErasureReport:
         """Erase a thread everywhere, for good. Raises UnknownThread, RunBusy, UsageError while it may go on."""

@@ -20,11 +20,12 @@ ANONYMOUS = "anonymous"
 
 
 def os_user() -> str | None:
-    """The name of the operating system's user; None where it has none."""
+    """The name of the operating system's user; None where it has none, or none that can be shown."""
     try:
-        return getpass.getuser() or None
+        name = getpass.getuser().strip()
     except (KeyError, OSError):
         return None
+    return name[:200] if name.isprintable() and name else None
 
 
 def principal_from(settings: Settings) -> Principal:

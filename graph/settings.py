@@ -17,7 +17,7 @@ from graph.variables import filled
 from nodes.model_settings import PROMPT_TOKENS
 from plans.errors import ConfigurationError
 from plans.failure import ToolFailure
-from plans.principals import RoleName, TenantName
+from plans.principals import PersonName, RoleName, TenantName
 from plans.wording import kind_of, nearest
 from tools.http.hosts import patterns, private_addresses
 from tools.http.toolkit import MOST_BYTES
@@ -131,7 +131,7 @@ class Settings(BaseModel):
     http_certificates: Path | None = None
     mcp: dict[ToolkitName, Server] = Field(default_factory=dict, repr=False)
     openapi: dict[ToolkitName, Service] = Field(default_factory=dict, repr=False)
-    user: str | None = Field(default=None, max_length=200)
+    user: PersonName | None = None
     roles: tuple[RoleName, ...] = ()
     tenant: TenantName = ""
     start_roles: tuple[RoleName, ...] = ()

@@ -50,18 +50,25 @@ def errand(thread_id: str, principal: Principal) -> Iterator[None]:
 
 
 def principal_of(engine: Engine, config: Mapping[str, Any] | None) -> Principal:
-    """Who has sent an invocation: the gateway's caller, else the one that the settings name, else whoever the server
-    has authenticated, or the server itself. Raises NotPermitted where it is none of these."""
-    known = _acting.get() or engine.options.principal
-    return known if known is not None else _authenticated((config or {}).get("configurable") or {})
-
-
-def _authenticated(configurable: Mapping[str, Any]) -> Principal:
-    user = configurable.get(SERVERS_WORD)
-    if user is None and (sent := _errands.get(str(configurable.get("thread_id")))) is not None:
-        return sent
-    if user is None:
+    """Who has sent an invocation. Raises NotPermitted where nobody is known to have."""
+    known = known_principal(engine, config)
+    if known is None:
         raise NotPermitted("nobody is authenticated; send a token: Authorization: Bearer …")
+    return known
+
+
+def known_principal(engine: Engine, config: Mapping[str, Any] | None) -> Principal | None:
+    """Who has sent an invocation, if that is known: the gateway's caller, else the one that the settings name, else
+    whoever the server has authenticated, or the server itself on an errand."""
+    known = _acting.get() or engine.options.principal
+    if known is not None:
+        return known
+    configurable = (config or {}).get("configurable") or {}
+    user = configurable.get(SERVERS_WORD)
+    return _errands.get(str(configurable.get("thread_id"))) if user is None else _authenticated(user)
+
+
+def _authenticated(user: Any) -> Principal:
     try:
         return Principal(name=user["identity"], roles=tuple(user["roles"]), tenant=user["tenant"])
     except (KeyError, TypeError, ValidationError):

@@ -11,7 +11,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from checkpoints.crash_points import reached
-from nodes.acting import check_tenant, principal_of
+from nodes.acting import check_tenant, known_principal, principal_of
 from nodes.approve import approve, ask
 from nodes.archived import Archived, stored_answer
 from nodes.beginning import begun
@@ -110,14 +110,18 @@ async def _driven(
 
 
 async def _session(engine: Engine, state: AgentState, config: RunnableConfig, runtime: Runtime[Context]) -> Session:
-    head, who = state.get("run"), principal_of(engine, config)
-    if entry(state) == "new_goal" or head is None:
-        session = await begun(engine, state, config, runtime.context, who)
-    else:
+    head, came = state.get("run"), entry(state)
+    if came == "new_goal" or head is None:
+        session = await begun(engine, state, config, runtime.context, principal_of(engine, config))
+    elif came == "instruction":
+        who = principal_of(engine, config)
         await check_tenant(engine, head.run_id, who)
         session = await engine.session(head.run_id)
-        if entry(state) == "instruction":  # which is acted on in the run's role
-            who.acting_in(session.head.role)
+        who.acting_in(session.head.role)  # its word is acted on in that role
+    else:  # also by nobody, such as a server's own timer: what goes on then was begun and decided by somebody
+        if (known := known_principal(engine, config)) is not None:
+            await check_tenant(engine, head.run_id, known)
+        session = await engine.session(head.run_id)
     session.heard_by(runtime.stream_writer, config)
     return session
 

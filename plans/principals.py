@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from plans.errors import NotPermitted
 from plans.values import printable
@@ -12,7 +12,17 @@ from plans.wording import listed
 
 TENANT = r"^(?:[A-Za-z0-9][A-Za-z0-9._-]*)?$"
 """A tenant's name is also that of its folder of inputs."""
-RoleName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\s,]+$")]
+
+
+def _can_be_shown(name: str) -> str:
+    """A name stands in records and on terminals: nothing in it may hide or turn round what follows."""
+    if not name.isprintable() or name != name.strip():
+        raise ValueError("printable characters only, and no space at the ends")
+    return name
+
+
+PersonName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_can_be_shown)]
+RoleName = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[^\s,]+$"), AfterValidator(_can_be_shown)]
 TenantName = Annotated[str, Field(max_length=100, pattern=TENANT)]
 
 
@@ -22,17 +32,9 @@ class Principal(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(min_length=1, max_length=200)
+    name: PersonName
     roles: tuple[RoleName, ...] = ()
     tenant: TenantName = ""
-
-    @field_validator("name")
-    @classmethod
-    def _can_be_shown(cls, value: str) -> str:
-        """A name stands in records and on terminals: nothing in it may hide or turn round what follows."""
-        if not value.isprintable() or value != value.strip():
-            raise ValueError("printable characters only, and no space at the ends")
-        return value
 
     def is_one_of(self, roles: tuple[str, ...]) -> bool:
         """Whether it has one of these roles; where none is named everybody has."""

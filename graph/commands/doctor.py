@@ -48,6 +48,7 @@ def examine(toolkits: Sequence[str], *, as_json: bool) -> None:
 async def _findings(settings: Settings, toolkits: Sequence[str]) -> list[Finding]:
     return [
         await asyncio.to_thread(_settings),
+        await asyncio.to_thread(_who, settings),
         *await _database(settings),
         await asyncio.to_thread(_results, settings),
         await asyncio.to_thread(_archive, settings),
@@ -79,6 +80,22 @@ def _policy(settings: Settings) -> Finding:
     return Finding("policy", *policy_finding(settings))
 
 
+def _who(settings: Settings) -> Finding:
+    """Who works here, and whom a server of these settings would serve."""
+    from graph.principal import principal_from
+    from graph.tokens import verifier_from
+
+    who = principal_from(settings)
+    roles = f", acting as {' or '.join(who.roles)}" if who.roles else ""
+    told = f"{who.name}{roles}{f', of the tenant {who.tenant}' if who.tenant else ''}"
+    try:
+        verifier = verifier_from(settings)
+    except SurestepError as error:
+        return Finding("who", "ill", str(error))
+    asks = "asks nobody who they are" if verifier is None else f"asks for tokens ({verifier.algorithm})"
+    return Finding("who", "well", f"{told}; a server {asks}")
+
+
 async def _database(settings: Settings) -> list[Finding]:
     from checkpoints.database import open_database
     from checkpoints.queries import QUERIES
@@ -87,7 +104,7 @@ async def _database(settings: Settings) -> list[Finding]:
     try:
         async with open_database(settings.database_url, settings.folder) as database:
             version = (await database.fetch("SELECT current_setting('server_version') AS version"))[0]["version"]
-            counted = await database.fetch("SELECT status, count(*) AS n FROM surestep.runs GROUP BY 1 ORDER BY 1")
+            counted = await database.fetch(QUERIES["runs_by_status"], (settings.tenant,))
             waiting = await told_of_waiting(database, settings)
             older = await database.fetch(QUERIES["older_forms"])
     except SurestepError as error:

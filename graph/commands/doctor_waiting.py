@@ -29,7 +29,8 @@ _LEFT = {
 
 async def told_of_waiting(database: Database, settings: Settings) -> list[Told]:
     """Both findings."""
-    return [_runs(await Resumptions(database).left()), _messages(await Outbox(database).standing(), settings)]
+    left = [run for run in await Resumptions(database).left() if run.tenant == settings.tenant]
+    return [_runs(left), _messages(await Outbox(database).standing(), settings)]
 
 
 def _runs(runs: list[LeftRun]) -> Told:

@@ -24,7 +24,9 @@ def show_plan(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) ->
 
     async def work() -> PlanPreview:
         async with opening as agent:
-            return await agent.plan(options.goal, inputs=inputs, plan=draft, template=options.template)
+            return await agent.plan(
+                options.goal, inputs=inputs, plan=draft, template=options.template, role=options.role
+            )
 
     preview = waited(work)
     if as_json:

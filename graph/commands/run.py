@@ -41,6 +41,7 @@ class RunOptions:
     limits: list[str] = field(default_factory=list)
     eager: bool = False
     review: Review = "none"
+    role: str | None = None
 
     def named_inputs(self) -> dict[str, Any]:
         """Values and files under one set of names. Raises InvalidInput for a name that both have."""
@@ -172,6 +173,7 @@ def run_goal(options: RunOptions, toolkits: Sequence[str], *, as_json: bool) -> 
             on_event=drive.watch.take,
             approve=options.approve,
             review=options.review,
+            role=options.role,
         )
 
     end(drive, start)

@@ -87,6 +87,7 @@ def served(postgres_url: str, template_database: str, tmp_path_factory: pytest.T
     for url in fresh_database(postgres_url, template_database):
         asks = {"SURESTEP_AUTH_KEY": SECRET, "SURESTEP_AUTH_AUDIENCE": "surestep", "SURESTEP_ROLES": "admin"}
         said = environment(url, folder) | asks | {"SURESTEP_TOOLKITS": "talkkit:kit", "PYTHONPATH": _path(folder)}
+        said["SURESTEP_SWEEP_EVERY_S"] = "1"
         with DevServer(folder, said) as server:
             yield Served(server, url)
 
@@ -259,6 +260,27 @@ async def test_what_no_rule_allows_is_refused(client: Clients) -> None:
     await ann.store.put_item(["acme", "notes"], "k", {"v": 1})
     assert (await ann.store.search_items(["acme"]))["items"][0]["value"] == {"v": 1}
     assert (await client(BOB).store.search_items(["best"]))["items"] == []
+
+
+async def test_what_nobody_answers_in_time_is_gone_on_with_by_the_server_itself(
+    served: Served, client: Clients
+) -> None:
+    """The sweeper of a server that asks for tokens needs none to go on with its own threads; it decides nothing."""
+    ann = client(ANN)
+    thread = (await ann.threads.create(graph_id="agent"))["thread_id"]
+    asked: Any = await ann.runs.wait(thread, "agent", input={"plan": plan("late")}, context={"role": "support"})
+    assert asked["status"] == "paused"
+    with psycopg.connect(served.database_url) as connection:
+        connection.execute(
+            "UPDATE surestep.approvals SET expires_at = clock_timestamp() WHERE thread_id = %s", (thread,)
+        )
+    for _ in range(100):
+        if served.rows("SELECT status FROM surestep.runs WHERE thread_id = %s", thread) != [("paused",)]:
+            break
+        await asyncio.sleep(0.2)
+    state: Any = await ann.threads.get_state(thread)
+    assert state["values"]["status"] in ("done", "failed"), served.server.log()[-3000:]
+    assert "late" not in served.told()
 
 
 async def test_who_comes_in_and_who_is_turned_away_is_on_record(served: Served, client: Clients) -> None:

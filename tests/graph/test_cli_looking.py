@@ -98,7 +98,8 @@ def test_doctor_finds_all_well(surestep: Run) -> None:
     marks = {each["check"]: each["mark"] for each in ended.json["findings"]}
     assert (ended.code, marks.pop("model"), set(marks.values())) == (0, "note", {"well"})
     assert set(marks) == {
-        "settings", "database", "runs", "large results", "archive", "output folder", "toolkits", "tools", "templates",
+        "settings", "who", "database", "runs", "large results", "archive", "output folder", "toolkits", "tools",
+        "templates",
     }  # fmt: skip
     assert "✓ database: PostgreSQL" in surestep("doctor").out
 
