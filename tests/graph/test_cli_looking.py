@@ -99,7 +99,7 @@ def test_doctor_finds_all_well(surestep: Run) -> None:
     assert (ended.code, marks.pop("model"), marks.pop("messages"), set(marks.values())) == (0, "note", "note", {"well"})
     assert set(marks) == {
         "settings", "who", "database", "runs", "large results", "archive", "output folder", "toolkits", "tools",
-        "templates",
+        "templates", "policy",
     }  # fmt: skip
     assert "✓ database: PostgreSQL" in surestep("doctor").out
 
