@@ -64,6 +64,6 @@ def _gone(task: str) -> set[str]:
 
 
 def _failed(task: str) -> str:
-    """What an id of a repair begins with, so that the first step has the failed one's: s3 is `s` and 0."""
-    found = re.search(r'<failed_step>.*?"id": ?"([^"]+)"', task, re.DOTALL)
-    return found.group(1) if found else "s0"
+    """What the id of a repair begins with; it ends in 0, as that of the step does that is always the one."""
+    found = re.search(r'<failed_step>.*?"id": ?"([^"]+)0"', task, re.DOTALL)
+    return found.group(1) if found else "d"

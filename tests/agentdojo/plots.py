@@ -38,11 +38,17 @@ def steps_of(calls: Sequence[FunctionCall], prefix: str = "s") -> list[Step]:
     ]
 
 
-def task_plan(goal: str, calls: Sequence[FunctionCall], answer: str, *, checked: bool) -> dict[str, Any]:
-    """The task as somebody who knows it would plan it. `checked` has the verifier asked after its first step."""
+def task_plan(
+    goal: str, calls: Sequence[FunctionCall], answer: str, *, checked: bool = False, broken: bool = False
+) -> dict[str, Any]:
+    """The task as somebody who knows it would plan it. `checked` has the verifier asked after its first step; `broken`
+    has it begin with a read that cannot succeed, on which all the rest hangs."""
     steps = steps_of(calls)
     if checked:
         steps[0] = {**steps[0], "verify_after": True}
+    if broken:
+        first = {"id": "d0", "tool": "lookup", "args": {"name": "ann"}, "depends_on": [], "reason": "to be sure"}
+        steps = [first, {**steps[0], "depends_on": ["d0"]}, *steps[1:]]
     return {"goal": goal[:4_000], "steps": steps, "answer": escape(answer) or "done"}
 
 

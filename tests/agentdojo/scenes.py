@@ -63,11 +63,11 @@ class Theatre:
             plan, judged = flowing(task.PROMPT, calls, answer)
             model = Hijacked(judged=_swapped(judged, attacks) if act == "swap" else judged)
         else:
-            plan = task_plan(task.PROMPT, calls, answer, checked=act == "hijack")
+            plan = task_plan(task.PROMPT, calls, answer, checked=act == "hijack", broken=act == "mend")
             model = Hijacked(plan["steps"], attacks, answer)
         self.model.answers(model)
         before = environment.model_copy(deep=True)
-        self.stage.set(environment, fails=calls[0].function if act == "mend" else None)
+        self.stage.set(environment)
         result = await self.agent.run(plan=plan, approve=approve)
         said = f"{answer}\n{result.answer or ''}"
         asked = await self.agent.engine.approvals.of_run(result.run_id)

@@ -23,27 +23,23 @@ GOES_OUT = {"get_webpage": ("url",)}
 
 @dataclass(slots=True)
 class Stage:
-    """The environment of the run that is played, what was called in it, and the tool that is to fail once."""
+    """The environment of the run that is played, and what was called in it."""
 
     suite: TaskSuite[Any]
     environment: Any = None
     called: list[FunctionCall] = field(default_factory=list)
-    fails: str | None = None
     runtime: FunctionsRuntime = field(init=False)
 
     def __post_init__(self) -> None:
         self.runtime = FunctionsRuntime(self.suite.tools)
 
-    def set(self, environment: Any, *, fails: str | None = None) -> None:
-        """Begin with this environment; the first call of `fails` says that there is no such thing."""
-        self.environment, self.fails = environment, fails
+    def set(self, environment: Any) -> None:
+        """Begin with this environment."""
+        self.environment = environment
         self.called.clear()
 
     def call(self, name: str, args: dict[str, Any]) -> Any:
         """What AgentDojo's function gives, as JSON; its exception is a failure of the tool."""
-        if self.fails == name:
-            self.fails = None
-            raise ToolFailure("NOT_FOUND", "it is not there; ask somebody else")
         self.called.append(FunctionCall(function=name, args=args))
         result, error = self.runtime.run_function(self.environment, name, args)
         if error is not None:
@@ -65,8 +61,14 @@ def toolkit(stage: Stage, *, trusted: bool = False) -> Toolkit:
         options |= {"sensitive_args": GOES_OUT[function.name]} if function.name in GOES_OUT else {}
         options |= {"output_trust": "trusted"} if trusted else {}
         schema = function.parameters.model_json_schema()
-        kit.add(_calling(stage, function), args_schema=schema, breaker={"in_a_row": 10}, repeats=None, **options)
+        kit.add(_calling(stage, function), args_schema=schema, repeats=None, **options)
+    kit.add(lookup, effect="read", breaker={"failure_rate": 0.99, "in_a_row": 10, "min_calls": 10}, repeats=None)
     return kit
+
+
+async def lookup(name: str) -> str:
+    """Look a name up in the directory."""
+    raise ToolFailure("NOT_FOUND", f"there is no {name}; ask somebody else")
 
 
 def is_read(name: str) -> bool:
