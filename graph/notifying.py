@@ -57,7 +57,7 @@ def message_of(event: OutboxEvent) -> dict[str, Any]:
 def _approval(request: ApprovalRequest) -> dict[str, Any]:
     told = {
         "approval_id", "step_id", "tool", "kind", "risk", "args_sha256", "needed", "approvers", "rule", "created_at",
-        "expires_at", "escalates_at", "escalates_to",
+        "expires_at", "escalates_at", "escalates_to", "not_by",
     }  # fmt: skip
     return {**request.model_dump(mode="json", include=told), "reason": _text(request.reason)}
 

@@ -16,6 +16,7 @@ STEP = {"id", "tool", "status", "attempts", "output_ref", "failure", "degraded",
 APPROVAL = {
     "approval_id", "run_id", "thread_id", "step_id", "tool", "args", "args_sha256", "risk", "reason", "kind", "attempt",
     "created_at", "expires_at", "sources", "approvers", "needed", "rule", "escalates_at", "escalates_to",
+    "not_by",
 }  # fmt: skip
 USAGE = {
     "steps", "attempts", "cached", "local_replans", "global_replans", "model_calls", "model_requests",
