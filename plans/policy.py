@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import translate
 from functools import cached_property, lru_cache
+from math import inf
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -71,7 +72,7 @@ class Terms(Declared):
         """These terms, with those of the others where these say nothing."""
         mine = {name: getattr(self, name) for name in Terms.model_fields if name in self.model_fields_set}
         said = {name: getattr(others, name) for name in others.model_fields_set} | mine
-        if said.get("escalate_after_s", 0) >= said.get("expires_s", float("inf")):  # the other's is too late for these
+        if (said.get("escalate_after_s") or 0) >= (said.get("expires_s") or inf):  # the other's is too late for these
             said = {name: value for name, value in said.items() if not name.startswith("escalate")}
         return Terms(**said)
 
@@ -94,26 +95,19 @@ class Matched(Declared):
     tainted: bool | Annotated[Names, Field(min_length=1)] | None = None
 
 
-class Rule(Matched):
+class Rule(Matched, Terms):
     """A rule: the calls it fits are allowed, asked about on its terms, or denied. `message` is told to who is asked or
     refused."""
 
     risk: Annotated[tuple[Risk, ...], BeforeValidator(listed)] = ()
     then: Literal["allow", "ask", "deny"]
     message: str | None = Field(None, min_length=1, max_length=300)
-    approvers: _Roles = ()
-    needed: int | None = Field(None, ge=1, le=20)
-    by_another: bool | None = None
-    expires_s: _Seconds | None = None
-    escalate_after_s: _Seconds | None = None
-    escalate_to: _Roles = ()
 
     @model_validator(mode="after")
-    def _terms_fit(self) -> Self:
+    def _asks_on_terms(self) -> Self:
         said = [name for name in Terms.model_fields if name in self.model_fields_set]
         if said and self.then != "ask":
             raise ValueError(f"says {said[0]} and then = {self.then!r}; that is for rules that ask")
-        _ = self.terms  # which must make sense too
         return self
 
     @property
