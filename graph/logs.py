@@ -34,7 +34,8 @@ class CleanRecords:
     def __call__(self, *args: Any, **more: Any) -> logging.LogRecord:
         """A record whose message and traceback are clean."""
         record = self._before(*args, **more)
-        clean = self._ours if record.name.partition(".")[0] in OURS else known_blanked
+        # one that `logging.makeLogRecord` makes has no name yet
+        clean = self._ours if (record.name or "").partition(".")[0] in OURS else known_blanked
         if isinstance(record.msg, dict):  # structlog's, with what it has to say as fields
             record.msg = clean({name: each for name, each in record.msg.items() if isinstance(each, str)}) | {
                 name: each for name, each in record.msg.items() if not isinstance(each, str)

@@ -30,7 +30,7 @@ def _noted(line: str) -> None:
         book.write(f"{line}\\n")
 
 
-@kit.tool(effect="idempotent", timeout_s=30)
+@kit.tool(effect="idempotent", timeout_s=30, output_trust="trusted")
 async def slow(text: str) -> dict[str, str]:
     """Note it in the book, which takes a moment."""
     await asyncio.to_thread(_noted, f"begun {text}")
@@ -39,7 +39,7 @@ async def slow(text: str) -> dict[str, str]:
     return {"noted": text}
 
 
-@kit.tool(effect="idempotent")
+@kit.tool(effect="idempotent", output_trust="trusted")
 async def note(text: str) -> dict[str, str]:
     """Note it in the book."""
     await asyncio.to_thread(_noted, text)
