@@ -1093,8 +1093,10 @@ ORDER BY r.ended_at, r.run_id;
 SELECT output_ref, sha256, size, media_type, created_at FROM surestep.artifacts WHERE run_id = %s ORDER BY output_ref;
 
 -- name: approval_rows_of_run
-SELECT approval_id, step_id, args_sha256, request, status, decision, decided_by, decided_at, created_at, expires_at
-FROM surestep.approvals WHERE run_id = %s ORDER BY created_at, approval_id;
+SELECT a.approval_id, a.step_id, a.args_sha256, a.request, a.status, a.decision, a.decided_by, a.decided_at, a.created_at,
+    a.expires_at, v.votes
+FROM surestep.approvals a JOIN surestep.answered_approvals v USING (approval_id)
+WHERE a.run_id = %s ORDER BY a.created_at, approval_id;
 
 -- name: begun_archive
 SELECT place, folder FROM surestep.tombstones WHERE run_id = %s AND place IS NOT NULL;

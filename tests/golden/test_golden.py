@@ -192,10 +192,14 @@ async def test_a_row_of_an_unknown_kind_is_refused_not_passed_over(agent: Agent)
 
 async def test_state_of_a_newer_version_is_refused_before_anything_opens(agent: Agent) -> None:
     """A server that resumes a thread whose checkpoint is from the future gets the error, and the question stays."""
-    from langgraph.types import Command
+    from langgraph.types import StateUpdate
 
+    from graph.one_door import OneDoor
+
+    assert isinstance(agent.graph, OneDoor)
     config: Any = {"configurable": {"thread_id": "waiting"}}
-    await agent.graph.aupdate_state(config, {"schema_version": 99}, as_node="dispatch")
+    newer = StateUpdate(values={"schema_version": 99}, as_node="dispatch")
+    await super(OneDoor, agent.graph).abulk_update_state(config, [[newer]])
     with pytest.raises(VersionTooNew, match="schema_version 99"):
-        await agent.graph.ainvoke(Command(goto="dispatch"), config)
+        await agent.graph.ainvoke(None, config)
     assert (await agent.engine.approvals.pending("waiting"))[0].step_id == "s2"
