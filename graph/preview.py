@@ -14,6 +14,7 @@ from nodes.plan import NO_PLANNER
 from nodes.planner import draft_plan
 from nodes.policing import actor_of, denied_steps, policies_now, ruling_before
 from nodes.run_faults import may_use, refused_now, tool_faults
+from nodes.secret_faults import secret_faults
 from nodes.state import RunHead
 from nodes.template_choice import from_template, near_template, why_aside
 from nodes.template_filler import fill_by_model
@@ -149,6 +150,7 @@ async def _from_model(engine: Engine, head: RunHead) -> PlanDraft:
         "few_shots": examples(engine.registry, tools),
         "budget": engine.planner.settings.prompt_tokens,
         "subgoals": head.limits.max_subgoal_depth > 0,
+        "secrets": tuple(engine.secret_names),
     }
     for _ in range(head.limits.max_redrafts + 1):
         asked = await draft_plan(engine.planner, head.goal, inputs, tools, faults=faults, **told)
@@ -186,4 +188,5 @@ async def _lint(engine: Engine, draft: PlanDraft, head: RunHead, *, by_model: bo
     found = lint(draft, tools, inputs=names, limits=head.limits, role_permits=may_use(head.role))
     found += denied_steps(await policies_now(engine.options.policy), draft.steps, tools, actor_of(head))
     found = tool_faults(found, tools, steps, by_model=by_model)
+    found += secret_faults(draft.steps, tools, {"inputs": head.input_values(), "secrets": engine.secret_names})
     return [*found, *(refused_now(draft.steps, await open_tools(tools, engine.ports)) if by_model else ())]
