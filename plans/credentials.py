@@ -7,7 +7,8 @@ a function of the caller's, which blanks it or puts a placeholder there. Takes t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 BLANK = "***"
@@ -31,30 +32,37 @@ _END = r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 # What was put in the place of one: of a credential that was blanked, or of one that is kept elsewhere.
 _PUT = r"\*\*\*|[\"']?\[sealed:"
 
-# What is captured as `s` is the credential; what stands around it stays.
-_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern))
-    for kind, pattern in (
+# Each with words of which one stands in every text that it can match, in small letters: looked for first, because most
+# texts have none. What is captured as `s` is the credential; what stands around it stays.
+_WORDS = ("pass", "pwd", "secret", "token", "key", "authorization", "credential", "session", "cookie")
+_PATTERNS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
+    (kind, words, re.compile(pattern))
+    for kind, words, pattern in (
         # private keys, also those whose beginning or end was cut away
-        ("private_key", rf"(?P<s>-----BEGIN [A-Z ]{{0,40}}PRIVATE KEY(?s:.*?)(?:{_END}|\Z))"),
-        ("private_key", rf"(?P<s>\A(?s:.*){_END})"),
+        ("private_key", ("-----begin",), rf"(?P<s>-----BEGIN [A-Z ]{{0,40}}PRIVATE KEY(?s:.*?)(?:{_END}|\Z))"),
+        ("private_key", ("-----end",), rf"(?P<s>\A(?s:.*){_END})"),
         # user and password, or a token, in a URL
-        ("login", r"(?<=://)(?P<s>(?!\*\*\*@|\[sealed:)[^\s/?#@\"']{1,400}(?:@[^\s/?#@\"']{1,400})*)@"),
+        ("login", ("://",), r"(?<=://)(?P<s>(?!\*\*\*@|\[sealed:)[^\s/?#@\"']{1,400}(?:@[^\s/?#@\"']{1,400})*)@"),
         # formats that say whose they are: OpenAI and others, Stripe, GitHub, GitLab, Slack, AWS, Google, npm, Hugging
         # Face, SendGrid, JSON web tokens
-        ("key", r"\b(?P<s>(?:sk|rk)[-_](?=[A-Za-z_-]{0,80}\d)[A-Za-z0-9_-]{12,})"),
-        ("token", r"\b(?P<s>(?:gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|npm_|hf_)[A-Za-z0-9_-]{10,})"),
-        ("key", r"\b(?P<s>(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,})\b"),
-        ("key", r"\b(?P<s>AIza[A-Za-z0-9_-]{30,})"),
-        ("key", r"\b(?P<s>SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"),
-        ("token", r"\b(?P<s>eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?)"),
+        ("key", ("sk-", "sk_", "rk-", "rk_"), r"\b(?P<s>(?:sk|rk)[-_](?=[A-Za-z_-]{0,80}\d)[A-Za-z0-9_-]{12,})"),
+        ("token", ("gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "npm_", "hf_"),
+         r"\b(?P<s>(?:gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|npm_|hf_)[A-Za-z0-9_-]{10,})"),
+        ("key", ("akia", "asia", "aroa", "aida"), r"\b(?P<s>(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,})\b"),
+        ("key", ("aiza",), r"\b(?P<s>AIza[A-Za-z0-9_-]{30,})"),
+        ("key", ("sg.",), r"\b(?P<s>SG\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"),
+        ("token", ("eyj",), r"\b(?P<s>eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?)"),
         # Authorization: Bearer ..., Basic ...; "bearer authentication" is prose
-        ("token", r"(?i)\b(?:bearer|basic)[ \t]+(?=[^\s\"']*[\d+/=_.-]|[^\s\"']{20})(?P<s>[A-Za-z0-9+/=._~-]{6,})"),
+        ("token", ("bearer", "basic"),
+         r"(?i)\b(?:bearer|basic)[ \t]+(?=[^\s\"']*[\d+/=_.-]|[^\s\"']{20})(?P<s>[A-Za-z0-9+/=._~-]{6,})"),
         # name=value, "name": "value", name: value, --name value
-        ("password", rf"{_BESIDE}(?!{_PUT})(?P<s>\"[^\"\n]{{1,4000}}\"|'[^'\n]{{1,4000}}')"),
-        ("password", rf"{_BESIDE}(?!{_PROSE}|{_PUT}|bearer\b|basic\b)(?P<s>[^\s\"'&,;<>(){{}}\[\]]{{1,4000}})"),
-        ("password", rf"(?i)--?(?:password|passwd|token|secret|api-key)[ \t]+(?!-|{_PUT})(?P<s>[^\s\"']{{1,4000}})"),
-        ("key", rf"(?i)[?&][\w.-]{{0,40}}{_IN_QUERY}=(?!{_PUT})(?P<s>[^\s&\"'#]{{1,4000}})"),
+        ("password", _WORDS, rf"{_BESIDE}(?!{_PUT})(?P<s>\"[^\"\n]{{1,4000}}\"|'[^'\n]{{1,4000}}')"),
+        ("password", _WORDS,
+         rf"{_BESIDE}(?!{_PROSE}|{_PUT}|bearer\b|basic\b)(?P<s>[^\s\"'&,;<>(){{}}\[\]]{{1,4000}})"),
+        ("password", ("-pass", "-token", "-secret", "-api-key"),
+         rf"(?i)--?(?:password|passwd|token|secret|api-key)[ \t]+(?!-|{_PUT})(?P<s>[^\s\"']{{1,4000}})"),
+        ("key", ("key=", "sig=", "signature=", "credential=", "auth=", "code="),
+         rf"(?i)[?&][\w.-]{{0,40}}{_IN_QUERY}=(?!{_PUT})(?P<s>[^\s&\"'#]{{1,4000}})"),
     )
 )  # fmt: skip
 
@@ -65,11 +73,6 @@ _FIELD = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(rf"(?i)(?:{_PROSE}|[a-z]{{1,5}}\Z)")
-_SIGNS = re.compile(
-    r"[:=@?]|-----|(?:sk|rk|gh[opsur]|hf|npm|pat)[-_]|xox|AKIA|ASIA|AROA|AIDA|AIza|SG\.|eyJ"
-    r"|(?i:bearer|basic|-(?:pass|token|secret|api-key))"
-)
-"""One of these stands in each text in which a pattern finds anything: asked first, because most texts have none."""
 LEAST_FIELD = 4
 """Shorter texts in such a field are no credentials."""
 
@@ -81,21 +84,40 @@ def blanked(_kind: str, _credential: str) -> str:
 
 def replaced(text: str, put: Put = blanked) -> str:
     """The text with each credential in it replaced. A text in which all were replaced stays as it is."""
-    if not _SIGNS.search(text):
-        return text
-    for kind, pattern in _PATTERNS:
-        text = pattern.sub(lambda found, kind=kind: _around(found, kind, put), text)  # type: ignore[misc]
-    return text
+    return _replaced(text, put, _PATTERNS)
 
 
-_BY_FORM = tuple(each for each in _PATTERNS if "(?P<name>" not in each[1].pattern)[:-2]
+_BY_FORM = tuple(each for each in _PATTERNS if each[0] != "password" and "key=" not in each[1])
 
 
 def formats_blanked(text: str) -> str:
     """The text without credentials that are known by their form alone, whatever stands before them."""
-    if _SIGNS.search(text):
-        for kind, pattern in _BY_FORM:
-            text = pattern.sub(lambda found, kind=kind: _around(found, kind, blanked), text)  # type: ignore[misc]
+    return _replaced(text, blanked, _BY_FORM)
+
+
+_ALL_WORDS = tuple(dict.fromkeys(word for _, words, _ in _PATTERNS for word in words))
+SHORT = 80
+"""Longest text of which it is remembered whether there is anything to look for: names of fields come again."""
+
+
+def _may_hold_one(text: str) -> bool:
+    small = text.lower()
+    for word in _ALL_WORDS:  # noqa: SIM110  # every result is asked, text by text: a generator takes three times as long
+        if word in small:
+            return True
+    return False
+
+
+_may_hold_one_before = lru_cache(maxsize=8_192)(_may_hold_one)
+
+
+def _replaced(text: str, put: Put, patterns: Sequence[tuple[str, tuple[str, ...], re.Pattern[str]]]) -> str:
+    if not (_may_hold_one_before(text) if len(text) <= SHORT else _may_hold_one(text)):
+        return text
+    small = text.lower()
+    for kind, words, pattern in patterns:
+        if any(word in small for word in words):
+            text = pattern.sub(lambda found, kind=kind: _around(found, kind, put), text)  # type: ignore[misc]
     return text
 
 
@@ -119,6 +141,7 @@ def replaced_in(value: Any, put: Put = blanked) -> Any:
     return value
 
 
+@lru_cache(maxsize=4_096)
 def is_credential_field(name: str) -> bool:
     """Whether a field of this name holds a credential."""
     return bool(_FIELD.search(name))
