@@ -114,7 +114,9 @@ async def answered(agent: Agent, *decisions: Any) -> RunResult:
     return result
 
 
-@pytest.mark.parametrize("at", ["shown", "plan.queued", pytest.param("looked at", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "at", ["plan.queued", *(pytest.param(each, marks=pytest.mark.slow) for each in ("shown", "looked at"))]
+)
 async def test_killed_around_a_review_nothing_runs_before_the_yes(
     at: str, database_url: str, tmp_path: Path, endpoint: ScriptedModel
 ) -> None:
@@ -138,7 +140,9 @@ async def test_killed_around_a_review_nothing_runs_before_the_yes(
     assert (done.status, done.answer, book.read_text()) == ("done", "4", "ball\n")
 
 
-@pytest.mark.parametrize("at", ["asked", "answered", pytest.param("planned with it", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "at", ["answered", *(pytest.param(each, marks=pytest.mark.slow) for each in ("asked", "planned with it"))]
+)
 async def test_killed_around_a_question_to_the_user_the_answer_counts_once(
     at: str, database_url: str, tmp_path: Path, endpoint: ScriptedModel
 ) -> None:
@@ -157,6 +161,7 @@ async def test_killed_around_a_question_to_the_user_the_answer_counts_once(
     assert (done.status, done.answer, book.read_text(), len(endpoint.questions)) == ("done", "3", "cup\n", 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [*SAYING, "told"])
 async def test_killed_while_a_run_is_told_something_it_is_told_once(
     at: str, database_url: str, tmp_path: Path, endpoint: ScriptedModel
