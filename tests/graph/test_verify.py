@@ -33,7 +33,7 @@ class Till(Shop):
     def __init__(self) -> None:
         super().__init__()
 
-        @self.kit.tool(effect="idempotent", risk="low")
+        @self.kit.tool(effect="idempotent", risk="low", sensitive_args=())
         async def book(amount: float) -> dict[str, float]:
             """Book so much."""
             self.take("book", amount)
