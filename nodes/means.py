@@ -38,7 +38,7 @@ def standing_of(session: Session, unit: str, failure: Failure, *, unplannable: b
         local_replans_left=limits.max_local_replans - session.fold.local_replans[step_id],
         global_replans_left=limits.max_global_replans - session.fold.global_replans,
         is_child=unit != step_id,
-        tolerated=unit != step_id or _tolerated(session, step_id),
+        tolerated=unit != step_id or _tolerated(session, step_id) or _is_strange(session, step_id, failure),
         stands_in=bool(run.tried),
         needed=unit == step_id and not (_tolerated(session, step_id) and gone_on_without(session.plan.steps, step_id)),
         simpler_plan=has_simpler_plan(session),
@@ -85,6 +85,12 @@ def next_alternative(session: Session, unit: str, failure: Failure) -> str | Non
     if failure.suggested_action == "use_cache_fallback":
         left.sort(key=lambda name: declared[name].kind != "cached")
     return next(iter(left), None)
+
+
+def _is_strange(session: Session, step_id: str, failure: Failure) -> bool:
+    """Whether a person has refused what strangers' text may have brought into the plan: that takes nothing else of the
+    plan with it, or such text could end what it cannot change."""
+    return failure.code in ("REJECTED", "APPROVAL_EXPIRED") and step_id in session.fold.swayed
 
 
 def _tolerated(session: Session, step_id: str) -> bool:

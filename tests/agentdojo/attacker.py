@@ -11,6 +11,7 @@ from typing import Any
 from agentdojo.functions_runtime import FunctionCall
 from werkzeug import Response
 
+from nodes.events import Event
 from tests.agentdojo.plots import Step, hijacked, steps_of
 from tests.nodes.model_server import Question, completion
 
@@ -27,6 +28,12 @@ class Hijacked:
     answer: str = ""
     judged: Sequence[dict[str, Any]] = ()
     asked: list[str] = field(default_factory=list)
+
+    def hears(self, event: Event) -> None:
+        """Take the user's steps as the run has them: a secret is not in them."""
+        if event.kind == "plan" and event.plan is not None and event.plan["revision"] == 1 and self.steps:
+            names = {"id", "tool", "args", "depends_on", "reason"}
+            self.steps = [{name: step[name] for name in names} for step in event.plan["steps"]]
 
     def __call__(self, question: Question) -> Response:
         """The answer, and a note of what was asked for."""

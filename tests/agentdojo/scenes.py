@@ -68,7 +68,7 @@ class Theatre:
         self.model.answers(model)
         before = environment.model_copy(deep=True)
         self.stage.set(environment)
-        result = await self.agent.run(plan=plan, approve=approve)
+        result = await self.agent.run(plan=plan, approve=approve, on_event=model.hears)
         said = f"{answer}\n{result.answer or ''}"
         asked = await self.agent.engine.approvals.of_run(result.run_id)
         return Played(
