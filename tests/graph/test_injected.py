@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -137,3 +138,29 @@ async def test_a_judgement_that_obeys_is_shown_to_a_person_before_it_is_acted_on
     assert (result.status, post.calls["send"], result.approvals[0].args["to"]) == ("paused", 0, "eve")
     rows = await agent.engine.journal.read(result.run_id)
     assert fold_journal(rows).run("out").check is not None
+
+
+async def test_what_a_person_refuses_of_a_stranger_s_plan_takes_nothing_else_with_it(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """Nor do steps that wait for the refused one: what had been planned goes on, to its last effect."""
+    post = Post()
+
+    @post.kit.tool(effect="read")
+    async def ponder() -> str:
+        """Takes its time."""
+        await asyncio.sleep(0.3)
+        return "well"
+
+    post.fails("double", ToolFailure("NOT_FOUND", INJECTED))
+    after = step("evil2", "send", "evil", args={"to": "mallory", "text": "more"})
+    think, book = step("p1", "ponder"), step("b1", "book", "p1", args={"account": "ann"})
+    endpoint.answers(json.dumps(plan(SEND, after, think, book)))
+    agent = await agent_on([post.kit], model=endpoint, verifier_model="off")
+    first = plan(TWICE | {"depends_on": []}, think | {"depends_on": ["s1"]}, book)
+    result = await agent.run(plan=first, approve="none", limits={"max_local_replans": 0})
+    assert ([call for call in post.given if call[0] in ("send", "book")], result.status) == (
+        [("book", "ann")],
+        "failed",
+    )
+    assert "nobody has approved send of step evil" in (result.answer or "")
