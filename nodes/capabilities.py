@@ -2,7 +2,8 @@
 
 The first validated plan, and what people have changed since, was written before anything that a tool has returned could
 have a say in it. A model that plans anew may read, and may do over again what was planned: the same call on the same,
-under whatever id and in whatever order, guarded as it was. All else with an effect asks a person. So text that a run
+under whatever id and in whatever order, guarded as it was, after the same word of a person and the same effects
+(`nodes/guards.py`). All else with an effect asks a person. So text that a run
 meets on its way, be it the words of a failure, can never widen what the run does.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from nodes.guards import guard_names, guards_in
 from nodes.taint import ANSWER
 from plans.lint import ToolView
 from plans.plan import Plan, Step, highest_risk
@@ -26,15 +28,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """A call that was planned, and the guards that stood before it."""
+
+    step: Step
+    guards: frozenset[str]
+
+    def or_as(self, other: Planned) -> Planned:
+        """Of two that do the same, what is guarded as well as either."""
+        return Planned(_as_guarded(self.step, other.step), self.guards | other.guards)
+
+
+@dataclass(frozen=True, slots=True)
 class Charter:
     """What a new revision is measured by. `before` is the revision that it follows, `begun` the steps of that which are
-    kept, `planned` what earlier revisions had planned of their own accord, `words` what the person has said where it
-    is their word that has the plan changed (None: it is not), `exposed` that the run has met strangers' text, `part`
-    that it is the plan of a sub-goal."""
+    kept, `done` those of them that have given their result, `planned` what earlier revisions had planned of their own
+    accord, `words` what the person has said where it is their word that has the plan changed (None: it is not),
+    `exposed` that the run has met strangers' text, `part` that it is the plan of a sub-goal."""
 
     before: Plan | None = None
     begun: Collection[str] = ()
-    planned: Mapping[str, Step] = field(default_factory=dict)
+    done: Collection[str] = ()
+    planned: Mapping[str, Planned] = field(default_factory=dict)
     words: str | None = None
     exposed: bool = True
     part: bool = False
@@ -43,20 +58,22 @@ class Charter:
 def charter_of(fold: RunFold, tools: Mapping[str, Tool], *, words: str | None, part: bool) -> Charter:
     """What a revision of this run is measured by."""
     begun = [step.id for step in fold.kept()]
-    return Charter(fold.plan, begun, planned_calls(fold, tools), words, fold.is_exposed, part)
+    done = [step_id for step_id in begun if fold.status(step_id) == "done"]
+    return Charter(fold.plan, begun, done, planned_calls(fold, tools), words, fold.is_exposed, part)
 
 
-def planned_calls(fold: RunFold, tools: Mapping[str, Tool]) -> dict[str, Step]:
-    """The steps that revisions of this run had planned of their own accord, by what they do; of two that do the same
+def planned_calls(fold: RunFold, tools: Mapping[str, Tool]) -> dict[str, Planned]:
+    """The calls that revisions of this run had planned of their own accord, by what they do; of two that do the same
     the better guarded one. What a tool's declared alternative would do in its place counts as planned with it."""
-    found: dict[str, Step] = {}
+    found: dict[str, Planned] = {}
     for plan, swayed in fold.drawn_up:
+        guards = guards_in(plan.steps, tools, swayed)
         for steps in _with_alternatives(plan.steps, tools):
             names = call_names(steps)
             for step in steps:
                 if step.id not in swayed:
-                    known = found.setdefault(names[step.id], step)
-                    found[names[step.id]] = _as_guarded(known, step)
+                    call = Planned(step, guards[step.id])
+                    found[names[step.id]] = found.get(names[step.id], call).or_as(call)
     return found
 
 
@@ -83,13 +100,16 @@ def within(plan: Plan, tools: Mapping[str, ToolView], charter: Charter) -> tuple
     they are, stay so."""
     if charter.before is None:
         return beyond_first(plan, tools), frozenset()
-    known = {step.id: step for step in charter.before.steps}
-    new = [step for step in plan.steps if step.id not in charter.begun and step != known.get(step.id)]
-    names = call_names(plan.steps)
-    planned = {step.id: charter.planned[names[step.id]] for step in new if names[step.id] in charter.planned}
+    before, names = {step.id: step for step in charter.before.steps}, call_names(plan.steps)
+    bare = _unguarded(plan, tools, charter, names)
+    new = [
+        step for step in plan.steps if step.id not in charter.begun and (step != before.get(step.id) or step.id in bare)
+    ]
+    planned = {step.id: known.step for step in new if (known := charter.planned.get(names[step.id]))}
+    planned = {step_id: step for step_id, step in planned.items() if step_id not in bare}
     left = [step for step in new if step.id not in planned]
     asks = {step.id for step in left if _asks(step, tools, charter)}
-    swayed = {step.id for step in left if charter.exposed and not _is_spoken(step, charter)}
+    swayed = {step.id for step in left if charter.exposed and (step.id in bare or not _is_spoken(step, charter))}
     if charter.words is None and not charter.part:
         swayed |= {step.id for step in left}
     steps = tuple(_as_guarded(step, planned[step.id]) if step.id in planned else step for step in plan.steps)
@@ -97,6 +117,23 @@ def within(plan: Plan, tools: Mapping[str, ToolView], charter: Charter) -> tuple
         swayed.add(ANSWER)
     asks |= {step.id for step in left if step.id in swayed and _has_effect(step, tools)}
     return _with_high_risk(plan.model_copy(update={"steps": steps}), asks), frozenset(swayed)
+
+
+def _unguarded(plan: Plan, tools: Mapping[str, ToolView], charter: Charter, names: Mapping[str, str]) -> frozenset[str]:
+    """Effects of a plan that stand there without a guard that was planned before them: one that has not given its
+    result yet, and that they do not wait for any more."""
+    if charter.before is None:
+        return frozenset()
+    before, known = guards_in(charter.before.steps, tools), {step.id: step for step in charter.before.steps}
+    named, now = guard_names(charter.before.steps), guards_in(plan.steps, tools)
+    passed = {named[step_id] for step_id in charter.done}
+    found = set()
+    for step in plan.steps:
+        call, same = charter.planned.get(names[step.id]), step == known.get(step.id)
+        planned = before[step.id] if same else call.guards if call is not None else frozenset()
+        if step.id not in charter.begun and _has_effect(step, tools) and planned - now[step.id] - passed:
+            found.add(step.id)
+    return frozenset(found)
 
 
 def _asks(step: Step, tools: Mapping[str, ToolView], charter: Charter) -> bool:

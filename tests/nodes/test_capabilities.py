@@ -29,6 +29,7 @@ def _tools() -> Registry:
         kit.add(any_of, name=name, args_schema=schema, effect="idempotent", **more)
     kit.add(any_of, name="send", args_schema=schema, effect="irreversible")
     kit.add(any_of, name="look", args_schema=schema, effect="read")
+    kit.add(any_of, name="ask_user", args_schema=schema, effect="read")
     return Registry.of(kit)
 
 
@@ -101,6 +102,69 @@ def test_what_was_planned_with_a_guard_comes_back_with_it(guard: dict[str, Any])
     assert revised(LOOK, again, before=a_plan(LOOK, guarded))["asks"] == {"n2"}
     twice = a_plan(LOOK, guarded, CHARGE.model_copy(update={"id": "s3"}))
     assert revised(LOOK, again, before=twice)["asks"] == {"n2"}
+
+
+BOOK = a_step("s2", tool="book", args={"account": "ann"})
+SURE = a_step("s2", tool="ask_user", args={"question": "sure?", "kind": "confirmation"}, success_when="answer")
+GUARDS = {
+    "an effect": BOOK,
+    "a question": SURE,
+    "an approval": LOOK.model_copy(update={"id": "s2", "require_approval": True}),
+    "a risk": LOOK.model_copy(update={"id": "s2", "risk": "high"}),
+    "a sub-goal": a_step("s2", tool="", action="plan", instruction="do what has to be done first"),
+}
+WAITS = a_step("s4", "s3", tool="charge", args={"amount": 13, "to": "ann"})
+GUARDED = {name: a_plan(guard, a_step("s3", "s2"), WAITS) for name, guard in GUARDS.items()}
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_an_effect_asks_where_a_replan_takes_away_what_it_waited_for(name: str) -> None:
+    """Also where it waited through a read, where the step itself stays as it was, where another step has the guard's
+    id, and where it would now run although the guard gave nothing. A guard that is done has done its part; one that
+    comes before it under another id does it still."""
+    before, guard = GUARDED[name], GUARDS[name]
+    look = a_step("s3", "s2")
+    asks = set() if guard.require_approval is False and guard.risk == "low" else {"s2"}
+    alone = WAITS.model_copy(update={"id": "n1", "depends_on": ()})
+    assert revised(alone, before=before) == {"asks": {"n1"}, "swayed": {"n1"}}
+    assert revised(guard, look, alone, before=before)["asks"] == asks | {"n1"}
+    assert revised(a_step("s3"), WAITS, before=before)["asks"] == {"s4"}
+    assert revised(a_step("s2", args={"id": 1}), look, WAITS, before=before)["asks"] == {"s4"}
+    for loose in (look, WAITS):
+        loosened = loose.model_copy(update={"on_dependency_failure": "degrade"})
+        steps = [loosened if each.id == loose.id else each for each in (guard, look, WAITS)]
+        assert revised(*steps, before=before)["asks"] == asks | {"s4"}
+    assert revised(guard, look, alone, before=before, begun=("s2",), done=("s2",))["swayed"] == set()
+    assert "n1" in revised(guard, look, alone, before=before, begun=("s2",))["asks"]
+    moved = [guard.model_copy(update={"id": "n2"}), alone.model_copy(update={"depends_on": ("n2",)})]
+    assert "n1" not in revised(*moved, before=before)["asks"]
+
+
+def test_that_somebody_has_named_a_call_takes_no_guard_away() -> None:
+    """What they said was said of a plan that asks first."""
+    found = revised(WAITS.model_copy(update={"depends_on": ()}), before=GUARDED["a question"], words="13 for ann")
+    assert found == {"asks": {"s4"}, "swayed": {"s4"}}
+
+
+def test_a_question_whose_answer_no_longer_matters_is_no_guard() -> None:
+    """A no that failed the step before would let the effect run now."""
+    free = SURE.model_copy(update={"success_when": None})
+    assert revised(free, a_step("s3", "s2"), WAITS, before=GUARDED["a question"])["asks"] == {"s4"}
+
+
+def test_reads_that_an_effect_only_waited_for_may_be_dropped() -> None:
+    """They ask nobody and change nothing."""
+    before = a_plan(LOOK, WAITS.model_copy(update={"depends_on": ("s1",)}))
+    assert revised(WAITS.model_copy(update={"depends_on": ()}), before=before)["asks"] == set()
+
+
+def test_a_sub_goal_that_is_planned_guards_as_before() -> None:
+    """What waits for it is the same step, and waits for the steps of its plan, too."""
+    part = a_step("s2__s1", args={"id": 3})
+    update = {"args": {"result": "${s2__s1}"}, "depends_on": ("s2__s1",)}
+    whole = GUARDS["a sub-goal"].model_copy(update=update)
+    found = revised(part, whole, a_step("s3", "s2"), WAITS, before=GUARDED["a sub-goal"], part=True, exposed=False)
+    assert found["asks"] == set()
 
 
 def test_what_a_replan_has_brought_in_licenses_nothing() -> None:
