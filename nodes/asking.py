@@ -83,12 +83,13 @@ async def record_request(
     """Store one pending approval, in the table where people find it and in the journal; asking again changes nothing.
     It is asked on the terms of the admission that it is `under`, else on those of the run's policy.
 
-    Nobody is shown what rests on results that are not accepted yet.
+    Nobody is shown what rests on results that are not accepted yet. Where a process has died between the two, people
+    may have answered the question as it was stored: then that is the question, on its terms.
     """
     await session.flush()
     attempt = _attempt(session, unit)
     asked = approval_id(session, unit, kind, tool, args)
-    await _withdraw_others(session, unit, asked)
+    before = await _withdraw_others(session, unit, asked)
     terms = under.terms if under else asking_terms(session.fold.policies)
     created_at = datetime.fromtimestamp(session.clock.wall(), UTC)
     request = ApprovalRequest(
@@ -109,6 +110,7 @@ async def record_request(
         **on_terms(terms, kind, created_at, session.engine.options.approval_expires_s, session.head.started_by),
     )
     await session.engine.approvals.record([request])
+    request = before or request
     await session.record("asked", unit, attempt, body={"request": request.model_dump(mode="json")})
     session.emit(Event(kind="approval", step_id=unit, tool=tool, status="pending", message=reason))
     return request
@@ -121,9 +123,12 @@ def _sources(session: Session, unit: str, kind: RequestKind) -> tuple[Provenance
     return sources_of(session.fold, session.step(base_id(unit)), unit)
 
 
-async def _withdraw_others(session: Session, unit: str, asked: str) -> None:
-    """A step run asks one question at a time: one that it has asked with other arguments no longer arises (rule 10)."""
+async def _withdraw_others(session: Session, unit: str, asked: str) -> ApprovalRequest | None:
+    """A step run asks one question at a time: one that it has asked with other arguments no longer arises (rule 10).
+    Gives the question of this id, if it was stored before and not taken back."""
     stored = await session.engine.approvals.of_run(session.head_run_id)
     others = [each.request.approval_id for each in stored if each.request.step_id == unit and each.status == "pending"]
     if gone := await session.engine.approvals.withdraw([each for each in others if each != asked]):
         await session.record("withdrawn", unit, body={"approval_ids": gone})
+    known = (each.request for each in stored if each.status != "withdrawn" and each.request.approval_id == asked)
+    return next(known, None)
