@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import re
 import sys
 from collections.abc import Sequence
 
 from graph.commands.editing import as_yaml, edited
+from graph.commands.exactly import name_shown, origins_shown, reason_shown, value_shown
 from graph.commands.printing import harmless, say
 from graph.commands.shared import surestep
 from graph.commands.terminal import forget_typed
 from graph.commands.terms import terms_of
 from nodes.answers import ABOUT_A_PLAN, ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond, Vote
-from plans.provenance import PLAN
 
 KEYS = {"approve": "a", "edit": "e", "reject": "r", "respond": "g", "later": "l"}
 MEANINGS: dict[RequestKind, dict[str, str]] = {
@@ -44,8 +42,6 @@ ASKED_FOR: dict[RequestKind, str] = {
     "clarification": "your answer",
 }
 """What is asked for when somebody answers in words; elsewhere it is a result."""
-LONGEST_VALUE = 4_000
-"""Characters of one argument that are shown; a longer one is cut, and its length and where all of it is are said."""
 
 
 def request_text(request: ApprovalRequest, votes: Sequence[Vote] = ()) -> str:
@@ -73,15 +69,15 @@ def _what_is_asked(request: ApprovalRequest) -> str:
     if request.kind == "review":
         return f"{request.step_id}: {meaning}\n  {_indented(request.reason)}\n\n  {_indented(as_yaml(request.args))}"
     about_run = request.kind in ASKED_FOR
-    width = max(len(name) for name in ("why", *request.args))
     shown = [
-        *([] if request.kind == "clarification" else [("why", " ".join(request.reason.split()))]),
+        *([] if request.kind == "clarification" else [("why", reason_shown(request.reason))]),
         *(
-            (name, _value(value) + _origins(request, name))
+            (name_shown(name), value_shown(value) + origins_shown(request, name))
             for name, value in request.args.items()
             if not (about_run and value is None)
         ),
     ]
+    width = max(len(name) for name in ("why", *map(name_shown, request.args)))
     indent = "\n" + " " * (width + 4)
     return "\n".join(
         [
@@ -91,26 +87,8 @@ def _what_is_asked(request: ApprovalRequest) -> str:
     )
 
 
-def _origins(request: ApprovalRequest, argument: str) -> str:
-    """Where an argument's values come from, a line for each; nothing of what stands in the plan itself."""
-    own = [each for each in request.sources if re.split(r"[.\[]", each.argument, maxsplit=1)[0] == argument]
-    told = {
-        f"← {each.source}{f' of {each.tool}' if each.tool else ''}{'' if each.trusted else ', not trusted'}": None
-        for each in own
-        if each.source != PLAN
-    }
-    return "".join(f"\n{line}" for line in told)
-
-
 def _indented(text: str) -> str:
     return text.strip().replace("\n", "\n  ")
-
-
-def _value(value: object) -> str:
-    text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
-    if len(text) > LONGEST_VALUE:
-        text = f"{text[:LONGEST_VALUE]} … ({len(text):,} characters; all of it: surestep approvals --json)"
-    return text
 
 
 def answers(request: ApprovalRequest, toolkits: Sequence[str]) -> list[str]:

@@ -23,9 +23,11 @@ NARROWEST = 30
 UNWRAPPED = 10_000
 """Columns of an output that is no terminal: a line stays one line for whatever program reads it."""
 
-# What moves a terminal's cursor, rings its bell, or turns the direction of its text: such text comes from files and
-# models, and would otherwise write whatever it likes into a person's screen.
-_ACTIVE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# What moves a terminal's cursor, rings its bell, turns the direction of its text, or cannot be seen at all: such text
+# comes from files and models, and would otherwise write whatever it likes into a person's screen, or look like another.
+_ACTIVE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
 
 _IN_ASCII = str.maketrans({"✓": "+", "▸": ">", "✗": "x", "·": "-", "…": "..."})
 

@@ -8,7 +8,8 @@ import psycopg
 import pytest
 
 import graph.agent
-from graph.commands.asking import LONGEST_VALUE, request_text
+from graph.commands.asking import request_text
+from graph.commands.exactly import LONGEST_VALUE
 from plans.decisions import ApprovalRequest, Approve, Vote
 from plans.principals import Principal
 from tests.graph.kits import plan, step
@@ -117,7 +118,7 @@ def test_a_request_is_shown_in_full_and_harmlessly() -> None:
         "  why    it cannot be taken back",
         "  to     ann",
         "  body   one",
-        "         two",
+        "         | two",
     ]
     assert f"{'x' * LONGEST_VALUE} … (9,000 characters" in text
     assert '[1, {"a": null}]' in text
