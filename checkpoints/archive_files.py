@@ -23,7 +23,7 @@ from urllib.parse import quote
 from checkpoints.places import Place
 from checkpoints.rows import Row
 from checkpoints.runs import RunRecord
-from plans.errors import ArtifactMissing, VersionTooNew
+from plans.errors import ArtifactMissing, Unreadable, VersionTooNew
 from plans.values import JSON
 
 FORMAT_VERSION = 1
@@ -91,8 +91,14 @@ def measured(body: bytes) -> tuple[int, str]:
 
 def read_file(place: Place, folder: str, path: str) -> bytes:
     """A file of an archived run, checked against the manifest. ArtifactMissing when it is gone or was changed,
-    VersionTooNew when a newer Surestep has written it."""
-    told = json.loads(place.read(f"{folder}/{MANIFEST}"))
+    VersionTooNew when a newer Surestep has written it, Unreadable when nobody has."""
+    try:
+        return _checked(place, folder, path, json.loads(place.read(f"{folder}/{MANIFEST}")))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise Unreadable(f"the manifest of the archive {folder} is none that Surestep has written") from error
+
+
+def _checked(place: Place, folder: str, path: str, told: dict[str, Any]) -> bytes:
     if told["format_version"] > FORMAT_VERSION:
         raise VersionTooNew(
             f"the archive {folder} has format {told['format_version']}, and this Surestep reads formats up to "
@@ -107,8 +113,11 @@ def read_file(place: Place, folder: str, path: str) -> bytes:
 
 
 def rows_from(run_id: str, journal: bytes) -> list[Row]:
-    """The rows in a `journal.jsonl`."""
-    return [_row_from(run_id, json.loads(line)) for line in journal.splitlines()]
+    """The rows in a `journal.jsonl`. Unreadable for one that holds anything else."""
+    try:
+        return [_row_from(run_id, json.loads(line)) for line in journal.splitlines()]
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise Unreadable(f"the archived journal of run {run_id} is none that Surestep has written") from error
 
 
 def missing_of(place: Place, folder: str, written: bytes, files: Sequence[tuple[str, int]]) -> list[str]:

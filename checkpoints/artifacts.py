@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 INLINE_BYTES = 16 * 1024
 """The largest body that is kept in the database itself."""
+REF_OF = "sha256-"
+"""What the name of a result begins with; its hash is the rest."""
 
 _THREADS = 4
 
@@ -40,7 +42,7 @@ class Artifact(BaseModel):
     def of(cls, body: bytes, media_type: str) -> Artifact:
         """The artifact that these bytes make: the same bytes always have the same `output_ref`."""
         sha256 = hashlib.sha256(body).hexdigest()
-        return cls(output_ref=f"sha256-{sha256}", size=len(body), sha256=sha256, media_type=media_type)
+        return cls(output_ref=REF_OF + sha256, size=len(body), sha256=sha256, media_type=media_type)
 
     @property
     def inline(self) -> bool:
@@ -84,6 +86,8 @@ class ArtifactStore:
         if not rows:
             raise ArtifactMissing(f"run {run_id} has no result {output_ref!r}")
         sha256, body = rows[0]["sha256"], rows[0]["body"]
+        if output_ref != REF_OF + sha256:
+            raise ArtifactMissing(f"the stored result {output_ref!r} of run {run_id} was changed: it has another hash")
         if body is None:
             body = await self._in_thread(lambda: self._files.read(sha256))
         found = await self._in_thread(lambda: hashlib.sha256(body).hexdigest())

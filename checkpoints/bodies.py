@@ -9,6 +9,7 @@ from typing import Protocol
 from checkpoints.artifacts import INLINE_BYTES, Artifact
 from checkpoints.jsonb import jsonb
 from checkpoints.rows import Row
+from plans.values import JSON
 
 REFERENCE = "$artifact"
 """The one key of a body that stands for another: its value is the artifact's `output_ref`."""
@@ -39,8 +40,10 @@ async def by_reference(store: Store, run_id: str, text: str) -> str:
 
 async def whole(store: Store | None, row: Row) -> Row:
     """The row with its own body. ArtifactMissing if that is gone; RuntimeError if it is stored where nobody looks."""
-    if row.body.keys() != {REFERENCE}:
+    body: JSON = row.body  # as it is stored: whoever can write there may have put anything in its place
+    named = body.get(REFERENCE) if isinstance(body, dict) and len(body) == 1 else None
+    if not isinstance(named, str):
         return row
     if store is None:
         raise RuntimeError(f"the body of row {row.n} of run {row.run_id} is an artifact; this journal has no store")
-    return replace(row, body=json.loads(await store.get(row.run_id, row.body[REFERENCE])))
+    return replace(row, body=json.loads(await store.get(row.run_id, named)))

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checkpoints.explain import check_url, unreachable
+from checkpoints.explain import NO_TEXT, check_url, is_no_text, unreachable
 from checkpoints.migrate import migrate
 from checkpoints.pools import new_pool
 from checkpoints.tool_failures import connection_lost
+from plans.errors import InvalidInput
 
 if TYPE_CHECKING:
     from checkpoints.pools import Pool
@@ -29,11 +30,12 @@ class Database:
     prepare_threshold: int | None = 5
 
     async def fetch(self, sql: str, params: Params = None) -> list[dict[str, Any]]:
-        """The rows of one statement. DatabaseUnavailable when the server is gone."""
+        """The rows of one statement. DatabaseUnavailable when the server is gone, InvalidInput for a text that no
+        database can hold."""
         return (await self._run(sql, params))[0]
 
     async def execute(self, sql: str, params: Params = None) -> int:
-        """Run one statement; gives the number of rows it touched. DatabaseUnavailable when the server is gone."""
+        """Run one statement; gives the number of rows it touched. Raises as `fetch` does."""
         return (await self._run(sql, params))[1]
 
     async def together(self, statements: Sequence[tuple[str, Params]]) -> list[list[dict[str, Any]]]:
@@ -63,6 +65,10 @@ class Database:
         except psycopg.OperationalError as error:
             if connection_lost(error):
                 raise unreachable(self.url, error) from error
+            raise
+        except (psycopg.DataError, UnicodeEncodeError) as error:
+            if is_no_text(error):
+                raise InvalidInput(NO_TEXT) from error
             raise
 
 

@@ -34,6 +34,7 @@ _ADVICE = (
     ("starting up", "the server is starting up; try again in a moment"),
     ("shutting down", "the server is shutting down"),
 )
+NO_TEXT = "a name or a text holds U+0000 or half a character, which no database can hold; leave that out"
 _SAYING_NOTHING = ("Multiple connection attempts", "Is the server running")
 
 
@@ -62,6 +63,11 @@ def check_version(server_version: int) -> None:
         major, minor = divmod(server_version, 10_000)
         found = f"{major}.{minor // 100}" if major < 10 else str(major)
         raise DatabaseUnavailable(f"PostgreSQL {OLDEST_SERVER // 10_000} or newer is needed; this server is {found}")
+
+
+def is_no_text(error: psycopg.DataError | UnicodeEncodeError) -> bool:
+    """Whether a parameter was a text that cannot be sent. The server has not seen it then, and has no code for it."""
+    return isinstance(error, UnicodeEncodeError) or (error.sqlstate is None and "NUL" in str(error))
 
 
 def unreachable(url: str, error: Exception) -> DatabaseUnavailable:

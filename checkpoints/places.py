@@ -11,7 +11,8 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from checkpoints.artifact_files import folder_at, in_words, make_durably, sync_folder, troubles
-from plans.errors import ArtifactMissing, StorageUnavailable
+from plans.errors import ArtifactMissing, StorageUnavailable, Unreadable
+from plans.values import printable
 
 _ADVICE = "or name another place with SURESTEP_ARCHIVE_URL or --to"
 
@@ -19,7 +20,8 @@ _ADVICE = "or name another place with SURESTEP_ARCHIVE_URL or --to"
 class Place(Protocol):
     """Files by relative paths that this package makes up itself. The methods block, and may be called from any thread.
 
-    Each raises StorageUnavailable where the place cannot be reached, read or written.
+    Each raises StorageUnavailable where the place cannot be reached, read or written, and Unreadable for a path that
+    leads out of it: paths come back from the database, where somebody else may have written.
     """
 
     def write(self, path: str, body: bytes) -> None:
@@ -51,6 +53,13 @@ def name_of(url: str) -> str:
     return urlunsplit(parts._replace(netloc=netloc)).rstrip("/")
 
 
+def within(path: str) -> str:
+    """The path, if it stays below where it is put. Raises Unreadable."""
+    if "\\" in path or "\0" in path or {"", ".", ".."} & set(path.split("/")):
+        raise Unreadable(f"{printable(path)!r} is no path of an archive that Surestep has written")
+    return path
+
+
 class LocalPlace:
     """A folder of this machine, made when it is first written to."""
 
@@ -59,7 +68,7 @@ class LocalPlace:
 
     def write(self, path: str, body: bytes) -> None:
         """Write beside the name, make it durable, then give it its name. What a killed writer left is written over."""
-        target = self._root / path
+        target = self._root / within(path)
         unfinished = target.with_name(f".{target.name}.unfinished")
         try:
             make_durably(target.parent)
@@ -80,7 +89,7 @@ class LocalPlace:
     def read(self, path: str) -> bytes:
         """The bytes of the file."""
         try:
-            return (self._root / path).read_bytes()
+            return (self._root / within(path)).read_bytes()
         except FileNotFoundError as error:
             raise ArtifactMissing(f"the archived file {self._root / path} is gone") from error
         except OSError as error:
@@ -88,7 +97,7 @@ class LocalPlace:
 
     def sizes(self, folder: str) -> dict[str, int]:
         """The files below the folder; those that a killed writer has left half written are none."""
-        top = self._root / folder
+        top = self._root / within(folder)
         try:
             return {
                 str(file.relative_to(top)): file.stat().st_size
@@ -100,7 +109,7 @@ class LocalPlace:
 
     def remove(self, folder: str) -> None:
         """Delete the tree, then its parents as long as they are empty."""
-        top = self._root / folder
+        top = self._root / within(folder)
         try:
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(top)
@@ -131,7 +140,7 @@ class RemotePlace:
         """Store the body as one object."""
         try:
             system, root = self._system
-            system.pipe_file(f"{root}/{path}", body)
+            system.pipe_file(f"{root}/{within(path)}", body)
         except troubles() as error:
             raise StorageUnavailable(
                 f"{self._name} must take a file of {len(body):,} bytes: {in_words(error)}; check that it exists and "
@@ -142,7 +151,7 @@ class RemotePlace:
         """The object's bytes."""
         try:
             system, root = self._system
-            return bytes(system.cat_file(f"{root}/{path}"))
+            return bytes(system.cat_file(f"{root}/{within(path)}"))
         except FileNotFoundError as error:
             raise ArtifactMissing(f"the archived object {self._name}/{path} is gone") from error
         except troubles() as error:
@@ -153,7 +162,7 @@ class RemotePlace:
         try:
             system, root = self._system
             system.invalidate_cache()
-            found: dict[str, Any] = system.find(f"{root}/{folder}", detail=True)
+            found: dict[str, Any] = system.find(f"{root}/{within(folder)}", detail=True)
         except FileNotFoundError:
             return {}
         except troubles() as error:

@@ -103,6 +103,6 @@ class SealedSecrets:
 
         try:
             opened = AESGCM(self.key.sealing).decrypt(sealed[:_NONCE], sealed[_NONCE:], name.encode())
-        except InvalidTag:
+        except (InvalidTag, ValueError):  # the second for bytes that are too few to be sealed ones
             return None
         return opened.decode("utf-8", "surrogatepass")

@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.checkpoint.serde.event_hooks import SerdeEvent, register_serde_event_listener
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from plans.errors import VersionTooNew
+from plans.errors import Unreadable, VersionTooNew
 
 ALLOWED: tuple[tuple[str, str], ...] = (
     ("nodes.state", "Drafted"),
@@ -28,6 +28,8 @@ ALLOWED: tuple[tuple[str, str], ...] = (
     ("plans.plan", "PlanDraft"),
 )
 """Module and name of each type of ours that may stand in a checkpoint. They are in stored bytes: none ever moves."""
+WRITTEN = frozenset({"null", "bytes", "bytearray", "msgpack"})
+"""The forms in which state is stored. LangGraph would read others too: JSON that names what is to be made of it."""
 
 _refused: ContextVar[list[str] | None] = ContextVar("refused", default=None)
 
@@ -45,7 +47,8 @@ class StateSerializer(JsonPlusSerializer):
     """LangGraph's serializer with our types and its own; whatever else stands in the bytes is not made.
 
     LangGraph would hand back a plain dict in place of a type it may not make. State with a hole in it would go on
-    running, so this raises VersionTooNew: most likely a newer Surestep stored it.
+    running, so this raises VersionTooNew: most likely a newer Surestep stored it. Bytes that no Surestep has written
+    are Unreadable.
     """
 
     def __init__(self, allowed: Collection[tuple[str, str]] = ALLOWED) -> None:
@@ -53,10 +56,18 @@ class StateSerializer(JsonPlusSerializer):
 
     def loads_typed(self, typed: tuple[str, bytes]) -> Any:
         """The value in the bytes."""
+        if typed[0] not in WRITTEN:
+            raise Unreadable(
+                f"a checkpoint holds a value in the form {typed[0]!r}, which Surestep neither writes nor reads"
+            )
         refused: list[str] = []
         token = _refused.set(refused)
         try:
             value = super().loads_typed(typed)
+        except ValueError as error:
+            raise Unreadable(
+                f"a checkpoint holds bytes that are no value ({error}); they were cut or changed"
+            ) from error
         finally:
             _refused.reset(token)
         if refused:

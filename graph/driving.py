@@ -22,7 +22,8 @@ from nodes.engine import Engine
 from nodes.events import Event
 from nodes.fold import RunFold, fold_journal
 from nodes.instructions import look_for_instructions
-from plans.errors import RunBusy, StaleOwner
+from nodes.versions import readable_state
+from plans.errors import RunBusy, StaleOwner, Unreadable
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -104,7 +105,7 @@ class Driver:
                 await self._say_the_end(record)
             return result_of(await self.picture(record.run_id), record.status)
         state = await self.graph.aget_state(_config(record))
-        head = state.values.get("run")
+        head = readable_state(state.values).get("run")
         if head is None or head.run_id != record.run_id:
             await self._say_the_end(record)
             return await self.drive(record, _request(record), on_event, seen=state)
@@ -276,6 +277,8 @@ def _request(record: RunRecord) -> AgentInput:
 
 def _go_on_from(interrupts: Sequence[Interrupt]) -> Command[Any] | None:
     """What lets LangGraph go on from its last checkpoint; what was answered is read from the table, not from here."""
+    if not all(isinstance(each, Interrupt) for each in interrupts):
+        raise Unreadable("the checkpoint of this thread holds a question that no Surestep has written")
     return Command(resume={each.id: {} for each in interrupts}) if interrupts else None
 
 

@@ -75,6 +75,8 @@ def looked_at(review: Review, approve: str) -> Review:
 
 
 def _wrong(item: Any) -> str:
+    if not item["loc"]:
+        return "a name is no text that can be stored"
     name = str(item["loc"][0])
     if item["type"] != "extra_forbidden":
         return f"{name} is {item['input']!r}: {item['msg'][:1].lower()}{item['msg'][1:]}"

@@ -16,7 +16,7 @@ from nodes.fold_resumes import Resumption
 from nodes.fold_rows import APPLY
 from nodes.state import RunHead, TemplateUse, Verdict
 from nodes.step_run import Output, StepRun, base_id, child_index
-from nodes.versions import row_body, unknown_row
+from nodes.versions import not_ours, row_body, unknown_row
 from plans.caps import Hit
 from plans.decisions import ApprovalRequest
 from plans.limits import Usage
@@ -184,6 +184,9 @@ def fold(
 ) -> RunFold:
     """The picture that a run's rows give, in their order, to who knows these versions of the plan contract."""
     picture = RunFold(versions=versions)
-    for kind, step_id, attempt, body in rows:
-        picture.apply(kind, step_id, attempt, body)
+    for place, (kind, step_id, attempt, body) in enumerate(rows, 1):
+        try:
+            picture.apply(kind, step_id, attempt, body)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise not_ours(kind, place, error) from error
     return picture

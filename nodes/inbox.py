@@ -9,7 +9,7 @@ from langchain_core.messages import HumanMessage
 
 from checkpoints.runs import OPEN
 from plans.limits import Usage
-from plans.values import sha256_of
+from plans.values import sha256_of, unclean
 
 Entry = Literal["new_goal", "instruction", "continue"]
 
@@ -36,8 +36,8 @@ _NOT_NAMING = {"model_requests", "estimated_tokens"}
 def instruction_id(state: Mapping[str, Any], text: str) -> str:
     """Names one sending of an instruction: by its message or its request, else by when in the run it came."""
     message = _last_human(state)
-    if not state.get("goal") and message is not None and message.id:
-        return message.id
+    if not state.get("goal") and message is not None and (name := name_of(message)):
+        return name
     usage = (state.get("usage") or Usage()).model_dump(exclude=_NOT_NAMING)
     return sha256_of([text, state.get("request_id"), usage])[:24]
 
@@ -56,14 +56,19 @@ def taken(state: Mapping[str, Any]) -> dict[str, Any]:
     message = _last_human(state)
     empty: dict[str, Any] = {"goal": None, "inputs": None, "plan": None, "request_id": None}
     if message is not None:
-        empty["seen_message"] = message.id
+        empty["seen_message"] = name_of(message)
     return empty
+
+
+def name_of(message: HumanMessage) -> str | None:
+    """The id of a message as it is stored; a client chose it, and may have written what cannot be."""
+    return message.id if message.id is None or not any(unclean(message.id)) else sha256_of(message.id)
 
 
 def _unseen(state: Mapping[str, Any]) -> list[HumanMessage]:
     """The human messages behind the last one that was taken; of a thread where that is gone, the last one."""
     humans = [message for message in state.get("messages") or [] if isinstance(message, HumanMessage)]
-    seen = [place for place, message in enumerate(humans) if message.id == state.get("seen_message")]
+    seen = [place for place, message in enumerate(humans) if name_of(message) == state.get("seen_message")]
     return humans[seen[-1] + 1 :] if seen else humans[-1:]
 
 

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from nodes.state import InputFile
 from plans.errors import InvalidInput
-from plans.values import unclean
+from plans.values import printable, unclean
 
 NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
@@ -75,18 +75,24 @@ def secret_input(name: str, value: Any) -> SecretStr:
 
 def input_file(name: str, path: Path) -> InputFile:
     """The file as it is now. Raises InvalidInput where it is missing, a folder, or not readable."""
+    try:
+        return _as_it_is(name, path)
+    except OSError as error:
+        raise InvalidInput(f"the input {name!r} cannot be read: {printable(str(path))}: {error.strerror}") from None
+    except ValueError:  # NUL, or half a character
+        raise InvalidInput(f"the input {name!r} names {printable(str(path))!r}, which can be no file") from None
+
+
+def _as_it_is(name: str, path: Path) -> InputFile:
     if path.is_dir():
         raise InvalidInput(f"the input {name!r} is the folder {path}; give a file in it")
     if not path.exists():
         raise InvalidInput(f"the input {name!r} names {path}, and there is no such file{_nearby(path)}")
     if not path.is_file():
         raise InvalidInput(f"the input {name!r} names {path}, which is no regular file")
-    try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return InputFile(path=str(path.resolve()), size=path.stat().st_size, sha256=digest)
-    except OSError as error:
-        raise InvalidInput(f"the input {name!r} cannot be read: {path}: {error.strerror}") from None
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return InputFile(path=str(path.resolve()), size=path.stat().st_size, sha256=digest)
 
 
 async def changed_files(files: Mapping[str, InputFile]) -> list[str]:
@@ -107,7 +113,10 @@ def _client_file(name: str, path: str, root: Path | None, is_flat: bool) -> Inpu
             f"the input {name!r} names a file, and this server takes none; set SURESTEP_INPUT_ROOT to the folder "
             "that clients may name files in"
         )
-    real = (root / path).resolve()
+    try:
+        real = (root / path).resolve()
+    except (OSError, ValueError):
+        raise InvalidInput(f"the input {name!r} names {printable(path)!r}, which can be no file") from None
     if not real.is_relative_to(root.resolve()) or (is_flat and real.parent != root.resolve()):
         raise InvalidInput(f"the input {name!r} must lie under this server's input folder")
     return input_file(name, real)

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from nodes.state import STATE_VERSION, RunHead
-from plans.errors import VersionTooNew
-from plans.plan import PlanDraft
+from nodes.state import STATE_VERSION, Drafted, Planning, RunHead
+from plans.errors import Unreadable, VersionTooNew
+from plans.limits import Usage
+from plans.plan import Plan, PlanDraft
 from plans.versions import PLAN_VERSIONS, PlanVersions
+from plans.wording import kind_of
 
 JOURNAL_VERSION = 2
 """Version of the journal's rows. 1: the first. 2: intents say until when they may start; large bodies are references;
@@ -62,14 +64,39 @@ def unknown_row(kind: str) -> VersionTooNew:
     )
 
 
+def not_ours(kind: str, place: int, error: Exception) -> Unreadable:
+    """What is told of a row that no Surestep has written."""
+    return Unreadable(
+        f"row {place} of the run's journal, of the kind {kind!r}, is not as Surestep writes it "
+        f"({type(error).__name__}); was it changed by hand? `surestep audit verify` tells what was"
+    )
+
+
+HELD: Mapping[str, type] = MappingProxyType(
+    {
+        "schema_version": int, "edge": str, "status": str, "run": RunHead, "current_plan": Plan, "planning": Planning,
+        "drafted": Drafted, "usage": Usage, "counts": dict, "verdicts": list, "approvals": list, "faults": list,
+        "failures": list, "messages": list,
+    }
+)  # fmt: skip
+"""What stands in a channel, if anything does."""
+
+
 def readable_state(
     state: Mapping[str, Any],
     *,
     upgrades: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = STATE_UPGRADES,
     newest: int = STATE_VERSION,
 ) -> dict[str, Any]:
-    """The state of a thread as the newest version has it. Raises VersionTooNew for one from the future."""
+    """The state of a thread as the newest version has it. Raises VersionTooNew for one from the future, Unreadable for
+    one that no Surestep has written."""
     found = dict(state)
+    for name, kind in HELD.items():
+        if found.get(name) is not None and not isinstance(found[name], kind):
+            raise Unreadable(
+                f"the checkpoint of this thread holds {kind_of(found[name])} in the place of {name!r}, which no "
+                "Surestep has written; what was finished is in the journal, and `surestep show` tells it"
+            )
     version = int(found.get("schema_version") or newest)
     if version > newest:
         raise VersionTooNew(

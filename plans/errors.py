@@ -29,6 +29,7 @@ SurestepError                        1
 ├── RunBusy                          6   another worker drives this run
 ├── StaleOwner                       6   this worker was replaced while it was away
 ├── ArtifactMissing                  1   a stored result is gone or has another hash
+├── Unreadable                       1   what is stored is not what Surestep has written
 ├── PromotionRefused                 1   a candidate has not agreed often enough with the tool it is to replace
 └── VersionTooNew                    2   stored by a newer Surestep than this one
 """
@@ -182,6 +183,10 @@ class StaleOwner(SurestepError):
 
 class ArtifactMissing(SurestepError):
     """A stored result is gone, or its bytes have another hash."""
+
+
+class Unreadable(SurestepError):
+    """What is stored is not what Surestep has written: it was cut, or changed by somebody else."""
 
 
 class PromotionRefused(SurestepError):

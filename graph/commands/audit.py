@@ -14,7 +14,7 @@ from graph.commands.printing import harmless, print_json, say, show
 from graph.commands.reading import read_text
 from graph.commands.shared import load_settings, waited
 from plans.errors import StorageUnavailable, UsageError
-from plans.values import printable
+from plans.values import printable, unclean
 from plans.wording import counted
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ def _opened(to: str) -> Iterator[TextIO]:
     if to == "-":
         yield sys.stdout
         return
+    if any(unclean(to)):
+        raise StorageUnavailable(f"{printable(to)} cannot be written: no file is called so")
     try:
         with Path(to).open("w", encoding="utf-8") as file:
             yield file
