@@ -7,9 +7,11 @@ a function of the caller's, which blanks it or puts a placeholder there. Takes t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
+
+from plans.texts import mapped
 
 BLANK = "***"
 
@@ -129,16 +131,7 @@ def _around(found: re.Match[str], kind: str, put: Put) -> str:
 def replaced_in(value: Any, put: Put = blanked) -> Any:
     """A value of JSON with the credentials in all its texts and keys replaced, and the texts of fields that are called
     like a credential. The value itself where there is none."""
-    if isinstance(value, str):
-        return replaced(value, put)
-    if isinstance(value, Mapping):
-        fields = {replaced(name, put): _field(name, item, put) for name, item in value.items()}
-        same = len(fields) == len(value) and all(name in value and fields[name] is value[name] for name in fields)
-        return value if same else fields
-    if isinstance(value, list | tuple):
-        items = [replaced_in(item, put) for item in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
-    return value
+    return mapped(value, lambda text: replaced(text, put), lambda name, text: _field(name, text, put))
 
 
 @lru_cache(maxsize=4_096)
@@ -147,10 +140,8 @@ def is_credential_field(name: str) -> bool:
     return bool(_FIELD.search(name))
 
 
-def _field(name: str, value: Any, put: Put) -> Any:
-    if isinstance(value, str) and is_credential_field(name) and _is_one(value):
-        return put(_kind_of(name), value)
-    return replaced_in(value, put)
+def _field(name: str, text: str, put: Put) -> str:
+    return put(_kind_of(name), text) if is_credential_field(name) and _is_one(text) else replaced(text, put)
 
 
 def _is_one(text: str) -> bool:

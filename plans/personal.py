@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from plans import id_numbers
-from plans.texts import mapped
 
 
 class Found(NamedTuple):
@@ -86,11 +85,6 @@ def named(kind: str, _piece: str) -> str:
 _WORDS: Mapping[str, str] = {
     "EMAIL": "e-mail", "IBAN": "bank account", "CARD": "card number", "ID": "ID number", "PHONE": "phone number",
 }  # fmt: skip
-
-
-def masked_in(value: Any, detect: Detector, put: Put = named) -> Any:
-    """A value of JSON with the personal data in all its texts and keys replaced."""
-    return mapped(value, lambda text: masked(text, detect, put))
 
 
 class Pseudonyms:

@@ -63,11 +63,9 @@ def places_of(value: JSON) -> list[Path]:
     return [path for path, text in _texts(value, ()) if _FORM.search(text)]
 
 
-def is_alone(value: JSON, path: Path) -> bool:
-    """Whether the text at a place is one placeholder and nothing else."""
-    for part in path:
-        value = value[part]
-    return name_of(value) is not None
+def alone_in(value: JSON) -> dict[Path, str]:
+    """The texts that are one placeholder and nothing else, by their places."""
+    return {path: text for path, text in _texts(value, ()) if name_of(text) is not None}
 
 
 def put_back(value: JSON, secrets: Mapping[str, str]) -> JSON:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from plans.personal import Detector, Found, masked, named, personal_pieces
 from plans.texts import mapped
 from plans.values import JSON
-from tools.redaction import redacted
+from tools.redaction import redacted, redacted_in
 
 WITHHELD = "[withheld: personal data could not be looked for in it]"
 
@@ -29,8 +29,6 @@ class Privacy:
 
     def value(self, value: JSON) -> JSON:
         """The same for all texts of a value of JSON. Fields that are called like a credential lose theirs too."""
-        from tools.redaction import redacted_in
-
         return redacted_in(self.personal_in(value))
 
     def personal_in(self, value: JSON) -> JSON:

@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from plans.credentials import replaced_in
 from plans.failure import ToolFailure
-from plans.placeholders import Kept, hider, is_alone, name_of, placeholder, placeholders_in, places_of, put_back
+from plans.placeholders import Kept, alone_in, hider, name_of, placeholder, placeholders_in, places_of, put_back
 from plans.texts import mapped
 from plans.values import JSON, Path
 from tools.redaction import known_blanked, value_without
@@ -121,9 +121,9 @@ class Vault:
         shown = placeholder(name, secret, self.key)
         return shown, {shown: Kept(secret)}
 
-    async def seal(self, run_id: str, value: JSON, origin: str = OF_A_PERSON) -> JSON:
-        """The same, with what was found stored for the run before this returns."""
-        hidden, kept = self.hide(value, origin)
+    async def seal(self, run_id: str, value: JSON) -> JSON:
+        """The same of what a person has given, with what was found stored for the run before this returns."""
+        hidden, kept = self.hide(value)
         if kept:
             await self.store.keep(run_id, kept)
         return hidden
@@ -202,14 +202,8 @@ def _whole(value: Any, secret: str, shown: str) -> Any:
 def misplaced(args: Mapping[str, JSON], secret_args: frozenset[str]) -> list[str]:
     """Arguments that are given a secret by its name, and are not kept secret by their tool. Within a longer text a
     placeholder may stand: it stays one."""
-    alone = [path for path in places_of(dict(args)) if path[0] not in secret_args and is_alone(dict(args), path)]
-    return [str(path[0]) for path in alone if _at(args, path).startswith(BY_NAME)]
-
-
-def _at(value: JSON, path: Path) -> str:
-    for part in path:
-        value = value[part]
-    return str(value)
+    alone = alone_in(dict(args)).items()
+    return [str(path[0]) for path, shown in alone if path[0] not in secret_args and shown.startswith(BY_NAME)]
 
 
 def hidden_in(tool: Tool, args: Mapping[str, JSON]) -> list[Path]:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plans.personal import Found, Pseudonyms, apart, masked_in, personal_pieces
+from plans.personal import Found, Pseudonyms, apart, personal_pieces
+from tools.privacy import BUILT_IN
 
 PEOPLE = [
     ("ann.lee+x@shop.example.co.uk", "EMAIL"), ("müller@post.example", "EMAIL"),
@@ -52,9 +53,9 @@ def test_ordinary_numbers_stay(text: str) -> None:
 def test_a_value_loses_it_in_texts_and_keys_and_numbers_stay() -> None:
     """In its kind's place people read what was there; a value without any is the very same one."""
     value = {"ann@x.example": ["call +49 30 1234567", 4111111111111111, None]}
-    assert masked_in(value, personal_pieces) == {"[e-mail]": ["call [phone number]", 4111111111111111, None]}
+    assert BUILT_IN.personal_in(value) == {"[e-mail]": ["call [phone number]", 4111111111111111, None]}
     clean = {"a": [{"b": "nothing here"}]}
-    assert masked_in(clean, personal_pieces) is clean
+    assert BUILT_IN.personal_in(clean) is clean
 
 
 def test_stand_ins_are_the_same_for_the_same_piece_and_come_back() -> None:
