@@ -23,7 +23,7 @@ from checkpoints.location import Location
 from checkpoints.queries import QUERIES
 from checkpoints.saves import Answer, Blob, Put, Save, SaveWriter, Write
 from checkpoints.sealing import SealingKey
-from checkpoints.serializer import ALLOWED, StateSerializer
+from checkpoints.serializer import StateSerializer
 from plans.errors import RunBusy, StaleOwner
 
 if TYPE_CHECKING:
@@ -49,11 +49,10 @@ class PostgresSaver(AsyncPostgresSaver):
         self,
         database: Database,
         *,
-        allowed: Collection[tuple[str, str]] = ALLOWED,
         fences: Fences | None = None,
         hiding: Hiding | None = None,
     ) -> None:
-        super().__init__(database.pool, serde=StateSerializer(allowed))
+        super().__init__(database.pool, serde=StateSerializer())
         self._database = database
         self._fences = fences if fences is not None else fences_of(database.url)
         self._hide = hiding if hiding is not None else Hiding(os.urandom(32))

@@ -17,11 +17,10 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from plans.errors import VersionTooNew
 from plans.plan import Effect, Risk
-from plans.policy_conditions import Condition, Declared, Names, listed
+from plans.policy_conditions import Condition, Declared, Names, several
 from plans.provenance import Provenance
 from plans.values import JSON, sha256_of
 
-POLICY_VERSION = 1
 MOST_RULES = 500
 """So many rules, floors and trusted sources may a policy have of each."""
 WRITES: tuple[Effect, ...] = ("transactional", "idempotent", "irreversible")
@@ -31,7 +30,7 @@ NO_TOOLS = ("llm", "plan")
 
 
 def _effects(value: Any) -> Any:
-    named = listed(value)
+    named = several(value)
     if not isinstance(named, tuple) or not all(isinstance(each, str) for each in named):
         return named
     return tuple(dict.fromkeys(each for one in named for each in (WRITES if one == "write" else (one,))))
@@ -39,9 +38,9 @@ def _effects(value: Any) -> Any:
 
 _Name = Annotated[str, Field(pattern=r"^[\w .,:-]{1,64}$")]
 _Glob = Annotated[str, Field(pattern=r"^[A-Za-z0-9_?*-]{1,64}$")]
-Globs = Annotated[tuple[_Glob, ...], BeforeValidator(listed)]
+Globs = Annotated[tuple[_Glob, ...], BeforeValidator(several)]
 """Names with `*` for anything and `?` for one character; upper and lower case are two."""
-_Roles = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], BeforeValidator(listed)]
+_Roles = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], BeforeValidator(several)]
 _Place = Annotated[str, Field(pattern=r"^[^\s.\[\]]+(\.[^\s.\[\]]+)*$", max_length=200)]
 _Seconds = Annotated[float, Field(gt=0, le=31_536_000, allow_inf_nan=False, strict=False)]
 
@@ -90,7 +89,7 @@ class Matched(Declared):
     toolkits: Globs = ()
     effects: Annotated[tuple[Effect, ...], BeforeValidator(_effects)] = ()
     roles: _Roles = ()
-    tenants: Annotated[tuple[Annotated[str, Field(max_length=200)], ...], BeforeValidator(listed)] = ()
+    tenants: Annotated[tuple[Annotated[str, Field(max_length=200)], ...], BeforeValidator(several)] = ()
     args: dict[_Place, Condition] = Field(default_factory=dict)
     tainted: bool | Annotated[Names, Field(min_length=1)] | None = None
 
@@ -99,7 +98,7 @@ class Rule(Matched, Terms):
     """A rule: the calls it fits are allowed, asked about on its terms, or denied. `message` is told to who is asked or
     refused."""
 
-    risk: Annotated[tuple[Risk, ...], BeforeValidator(listed)] = ()
+    risk: Annotated[tuple[Risk, ...], BeforeValidator(several)] = ()
     then: Literal["allow", "ask", "deny"]
     message: str | None = Field(None, min_length=1, max_length=300)
 

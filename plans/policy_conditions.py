@@ -39,7 +39,7 @@ def all_of(truths: Iterable[Truth]) -> Truth:
     return False if False in found else None if None in found else True
 
 
-def listed(value: Any) -> Any:
+def several(value: Any) -> Any:
     """What may be several: one that stands without a list around it is a list of one."""
     return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
@@ -51,10 +51,10 @@ def _number(value: Any) -> Decimal:
     return number
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
+Names = Annotated[tuple[str, ...], BeforeValidator(several)]
 """Several names; one may stand without a list around it."""
 _Number = Annotated[Decimal, BeforeValidator(_number)]
-_Values = Annotated[tuple[str | bool | int | float, ...], BeforeValidator(listed), Field(min_length=1)]
+_Values = Annotated[tuple[str | bool | int | float, ...], BeforeValidator(several), Field(min_length=1)]
 
 
 class Condition(Declared):

@@ -7,7 +7,7 @@ under one and goes on under another is held to both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from plans.policy import NO_TERMS, Matched, Policy, Rule, Terms, argument_of, fi
 from plans.policy_conditions import Condition, Truth, truth_at
 from plans.provenance import Provenance
 from plans.values import JSON
+from plans.wording import either
 
 Then = Literal["allow", "silent", "ask", "deny"]
 STRICTNESS: tuple[Then, ...] = ("allow", "silent", "ask", "deny")
@@ -128,15 +129,15 @@ def _told(rule: Matched, policy: Policy, action: Action, risks: Sequence[Risk]) 
     """Everything in which a rule does not fit a call, or of which that cannot be told."""
     for what, is_of in _NAMED.items():
         if (names := getattr(rule, what)) and not is_of(action, names):
-            yield False, f"its {what} are {_either(names)}"
+            yield False, f"its {what} are {either(names)}"
     if isinstance(rule, Rule) and rule.risk and (truth := _some({risk in rule.risk for risk in risks})) is not True:
-        yield truth, f"its risks are {_either(rule.risk)}"
+        yield truth, f"its risks are {either(rule.risk)}"
     for place, condition in rule.args.items():
         truth, words = _about(place, condition, action)
         if truth is not True:
             yield truth, words
     if rule.tainted is not None and (truth := _tainted(rule.tainted, policy, action)) is not True:
-        what = str(rule.tainted).lower() if isinstance(rule.tainted, bool) else _either(rule.tainted)
+        what = str(rule.tainted).lower() if isinstance(rule.tainted, bool) else either(rule.tainted)
         yield truth, f"tainted: {what} {'cannot be told' if truth is None else 'does not hold'}"
 
 
@@ -257,7 +258,3 @@ def _deciders(one: Terms, other: Terms) -> dict[str, Any] | None:
         return {"approvers": approvers}
     after = max(one.escalate_after_s, other.escalate_after_s)
     return {"approvers": approvers, "escalate_after_s": after, "escalate_to": later}
-
-
-def _either(names: Iterable[str]) -> str:
-    return " or ".join(names)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import StringConstraints, TypeAdapter, ValidationError
@@ -103,12 +103,6 @@ def inside(value: JSON, folder: str) -> bool:
     if ".." in path.parts or path.is_absolute() != root.is_absolute():
         return False
     return path != root and path.is_relative_to(root)
-
-
-def either(names: Iterable[Any]) -> str:
-    """`a`, or `a or b`, or `a, b or c`."""
-    *rest, last = map(str, names)
-    return f"{', '.join(rest)} or {last}" if rest else last
 
 
 def host_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from plans.values import JSON
 
@@ -28,6 +29,12 @@ def listed(names: Collection[str], most: int = 8) -> str:
     shown = list(names)[:most]
     more = len(names) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "") if shown else "none"
+
+
+def either(names: Iterable[Any]) -> str:
+    """`a`, or `a or b`, or `a, b or c`."""
+    *rest, last = map(str, names)
+    return f"{', '.join(rest)} or {last}" if rest else last
 
 
 def counted(number: int, noun: str) -> str:

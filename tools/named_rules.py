@@ -14,6 +14,7 @@ from pydantic import Discriminator, Field, Tag, field_validator
 
 from plans import strict_values as strict
 from plans.values import JSON
+from plans.wording import either
 from tools.declared import Declared
 
 Number = Annotated[Decimal, Field(allow_inf_nan=False)]
@@ -80,7 +81,7 @@ class EmailDomain(_OfArgument):
         domain = strict.domain_of_address(value)
         if domain is not None and strict.under(domain, self.allowed, subdomains=self.subdomains):
             return None
-        return f"must be one plain address at {strict.either(self.allowed)}"
+        return f"must be one plain address at {either(self.allowed)}"
 
 
 class UrlHost(_OfArgument):
@@ -99,7 +100,7 @@ class UrlHost(_OfArgument):
         host = strict.host_of_url(value, self.schemes)
         if host is not None and strict.under(host, self.allowed, subdomains=self.subdomains):
             return None
-        return f"must be an {strict.either(self.schemes)} URL of {strict.either(self.allowed)}"
+        return f"must be an {either(self.schemes)} URL of {either(self.allowed)}"
 
 
 class AtMost(_OfArgument):
@@ -141,7 +142,7 @@ class Amount(_OfArgument):
         """Why this is not such an amount in this currency."""
         most = self.at_most.get(currency) if isinstance(currency, str) else None
         if most is None:
-            return f"must be in {strict.either(self.at_most)}, as {self.currency_arg} says"
+            return f"must be in {either(self.at_most)}, as {self.currency_arg} says"
         number = strict.number_of(value)
         return None if number is not None and 0 <= number <= most else f"must be from 0 to {most:f} {currency}"
 
@@ -173,7 +174,7 @@ class OneOf(_OfArgument):
         """Why it is none of them."""
         if any(strict.same(value, allowed) for allowed in self.values):
             return None
-        return f"must be {strict.either([repr(allowed) for allowed in self.values])}"
+        return f"must be {either([repr(allowed) for allowed in self.values])}"
 
 
 class Matches(_OfArgument):
