@@ -12,7 +12,7 @@ from graph.commands.exactly import name_shown, origins_shown, reason_shown, valu
 from graph.commands.printing import harmless, say
 from graph.commands.shared import surestep
 from graph.commands.terminal import forget_typed
-from graph.commands.terms import terms_of
+from graph.commands.terms import told_terms
 from nodes.answers import ABOUT_A_PLAN, ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond, Vote
 
@@ -47,7 +47,7 @@ ASKED_FOR: dict[RequestKind, str] = {
 def request_text(request: ApprovalRequest, votes: Sequence[Vote] = ()) -> str:
     """One request as a person should see it before deciding: what would run, with what, why it is asked and of whom,
     what others have said, and until when."""
-    terms = [f"  {name}: {text}" for name, text in terms_of(request, votes)]
+    terms = [f"  {name}: {text}" for name, text in told_terms(request, votes)]
     return "\n".join(filter(None, (_what_is_asked(request), *terms, _until(request))))
 
 

@@ -8,7 +8,7 @@ from datetime import UTC
 from plans.decisions import ApprovalRequest, Vote
 
 
-def terms_of(request: ApprovalRequest, votes: Sequence[Vote] = ()) -> Iterator[tuple[str, str]]:
+def told_terms(request: ApprovalRequest, votes: Sequence[Vote] = ()) -> Iterator[tuple[str, str]]:
     """Lines with their headings; none of what is as it always is."""
     if asked := " and ".join(_asked_of(request)):
         yield "asked", asked
