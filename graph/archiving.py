@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from checkpoints.archive import Archive, ArchiveReport
 from checkpoints.erasure import Erasure, ErasureReport
 from graph.private_archive import cleaner
-from graph.result import result_of
+from graph.result_of import result_of
 from nodes.fold import fold_journal
 from plans.errors import StorageUnavailable
 from plans.values import JSON

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from checkpoints.refusals import Word
-from nodes.answers import check_decision, default_decision
+from nodes.answers import by_default, check_decision, default_decision
 from nodes.sealing import sealed_decision
 from plans.decisions import ApprovalRequest, Decision
 from plans.errors import UnknownApproval
@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from nodes.engine import Engine
     from nodes.fold import RunFold
     from plans.principals import Principal
-
-
-ASKING = "--approve"
-"""With which word of it: the door of an answer that nobody has given one by one."""
 
 
 async def waiting(engine: Engine, picture: RunFold) -> dict[str, ApprovalRequest]:
@@ -42,7 +38,7 @@ async def take_decisions(
         check_decision(asked[approval_id], decision, engine.registry, can_plan=engine.planner is not None)
     sealed = {each: await sealed_decision(engine, asked[each], decision) for each, decision in decisions.items()}
     words = [Word(each, decision, asked[each].args_sha256) for each, decision in sealed.items()]
-    asks_nobody = via == f"{ASKING} none"
+    asks_nobody = via == by_default("none")
     return await engine.approvals.decide_all(words, by, via=via, thread_id=thread_id, refuses=asks_nobody)
 
 

@@ -13,7 +13,8 @@ from checkpoints.backlog import stale
 from checkpoints.runs import OPEN
 from graph.archived import archived_picture, unknown
 from graph.given import check_id
-from graph.result import RunResult, result_of
+from graph.result import RunResult
+from graph.result_of import result_of
 from graph.served import Server, is_served
 from graph.standing import standing
 from nodes.acting import acting

@@ -10,7 +10,7 @@ from uuid import uuid4
 from checkpoints.instructions import Instruction
 from checkpoints.runs import OPEN
 from graph.cancelling import cancelled
-from graph.deciding import ASKING, decided_for_all, take_decision_of_step, take_decisions
+from graph.deciding import decided_for_all, take_decision_of_step, take_decisions
 from graph.drafts import DraftResult, drafts_of
 from graph.driving import Driver, OnEvent
 from graph.forking import ForkOptions, forked
@@ -19,9 +19,11 @@ from graph.instructing import instructed, no_instruction
 from graph.leaving import EndOfDrive
 from graph.preview import check_plannable, preview
 from graph.principal import NOBODY, named
-from graph.result import PlanPreview, RunResult, RunSummary, result_of
+from graph.result import PlanPreview, RunResult, RunSummary
+from graph.result_of import result_of
 from graph.validation import Validation, validation
 from graph.wishes import GivenPlan, wished
+from nodes.answers import by_default
 from nodes.beginning import new_head, stricter
 from nodes.engine import Engine
 from nodes.ids import new_id
@@ -144,7 +146,7 @@ class Agent:
             self.engine.approve[record.run_id] = approve
             others = decided_for_all(picture, approve)
             others = {each: others[each] for each in others if each not in (decisions or {})}
-            await take_decisions(self.engine, picture, others, who, f"{ASKING} {approve}")
+            await take_decisions(self.engine, picture, others, who, by_default(approve))
         if limits:
             before = picture.head.limits if picture.head else Limits()
             self.engine.limits[record.run_id] = limits_from({**before.model_dump(), **limits})

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from nodes.acting import errand
+from nodes.acting import own_drive
 from plans.errors import ServerUnavailable
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Server:
         if self._url is not None:
             yield
             return
-        with errand(thread_id, principal):
+        with own_drive(thread_id, principal):
             yield
 
     def _client(self) -> LangGraphClient:

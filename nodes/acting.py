@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SERVERS_WORD = "langgraph_auth_user"
 """Where a server that has authenticated a caller says who it is. It drops what a client sends under this name."""
 
-_errands: dict[str, Principal] = {}
+_own_drives: dict[str, Principal] = {}
 _acting: ContextVar[Principal | None] = ContextVar("acting", default=None)
 
 
@@ -37,16 +37,16 @@ def acting(principal: Principal) -> Iterator[None]:
 
 
 @contextmanager
-def errand(thread_id: str, principal: Principal) -> Iterator[None]:
-    """A server goes on with this thread by itself, and nobody stands behind that: it is this one's errand.
+def own_drive(thread_id: str, principal: Principal) -> Iterator[None]:
+    """A server goes on with this thread by itself: what it sends itself, without a caller, is this one's.
 
     Whoever comes from outside has somebody behind it, or is not let in. Only what this process sends itself has not.
     """
-    _errands[thread_id] = principal
+    _own_drives[thread_id] = principal
     try:
         yield
     finally:
-        _errands.pop(thread_id, None)
+        _own_drives.pop(thread_id, None)
 
 
 def principal_of(engine: Engine, config: Mapping[str, Any] | None) -> Principal:
@@ -59,13 +59,13 @@ def principal_of(engine: Engine, config: Mapping[str, Any] | None) -> Principal:
 
 def known_principal(engine: Engine, config: Mapping[str, Any] | None) -> Principal | None:
     """Who has sent an invocation, if that is known: the gateway's caller, else the one that the settings name, else
-    whoever the server has authenticated, or the server itself on an errand."""
+    whoever the server has authenticated, or the server itself, on a drive of its own."""
     known = _acting.get() or engine.options.principal
     if known is not None:
         return known
     configurable = (config or {}).get("configurable") or {}
     user = configurable.get(SERVERS_WORD)
-    return _errands.get(str(configurable.get("thread_id"))) if user is None else _authenticated(user)
+    return _own_drives.get(str(configurable.get("thread_id"))) if user is None else _authenticated(user)
 
 
 def _authenticated(user: Any) -> Principal:

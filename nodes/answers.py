@@ -208,11 +208,16 @@ def _literal(value: JSON) -> JSON:
     return [_literal(item) for item in value] if isinstance(value, list) else value
 
 
+def by_default(mode: str) -> str:
+    """By which door an answer has come that nobody has given one by one."""
+    return f"--approve {mode}"
+
+
 def default_decision(mode: str, kind: RequestKind) -> Decision | None:
     """What is decided without asking, when the run was started with `--approve all` or `none`: of a question that is
     not whether something may be done, that nobody answers it."""
     if mode == "ask":
         return None
     if kind in ABOUT_THE_RUN - {"review"} or kind == "clarification":
-        return Reject(message=f"this run asks nobody (--approve {mode})")
+        return Reject(message=f"this run asks nobody ({by_default(mode)})")
     return Approve() if mode == "all" else NOBODY_ASKED

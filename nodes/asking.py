@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nodes.acting import principal_of
 from nodes.admit import Ask
-from nodes.answers import default_decision, take_decisions
+from nodes.answers import by_default, default_decision, take_decisions
 from nodes.events import Event
 from nodes.policing import asking_terms, on_terms
 from nodes.step_run import base_id
@@ -37,8 +37,8 @@ async def decided_by_default(session: Session, request: ApprovalRequest) -> None
     """Answer at once what is asked in a run that asks nobody."""
     if decision := default_decision(session.approve, request.kind):
         with suppress(ApprovalConflict):  # somebody has decided before this run was told to ask nobody
-            said = f"--approve {session.approve}"
-            await session.engine.approvals.decide(request.approval_id, decision, _who(session), via=said, refuses=True)
+            via = by_default(session.approve)
+            await session.engine.approvals.decide(request.approval_id, decision, _who(session), via=via, refuses=True)
         await take_decisions(session)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from nodes.answers import by_default
 from nodes.asking import decided_by_default, record_request
 from nodes.recording import record_verdict
 from nodes.state import Verdict
@@ -58,7 +59,7 @@ async def plan_with_answers(session: Session) -> bool:
 def may_not_ask(session: Session) -> str | None:
     """Why a model's plan may not ask the user now; None where it may."""
     if session.approve != "ask":
-        return f"this run asks nobody (--approve {session.approve})"
+        return f"this run asks nobody ({by_default(session.approve)})"
     if session.fold.rounds >= MOST_ROUNDS:
         return f"the user was asked {session.fold.rounds} times already; plan with what is known"
     return None

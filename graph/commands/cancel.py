@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from graph.commands.printing import print_json, say
-from graph.commands.shared import ENDED, opened, waited
+from graph.commands.shared import OVER, opened, waited
 
 if TYPE_CHECKING:
     from graph.result import RunResult
@@ -22,7 +22,7 @@ def cancel_thread(thread: str, *, as_json: bool) -> NoReturn:
             return before.status, await agent.cancel(thread, on_event=_tell)
 
     before, result = waited(work)
-    if before in ENDED:
+    if before in OVER:
         say(f"the run on thread {thread} had ended before ({before}); nothing was changed")
     if as_json:
         print_json(result.as_json())

@@ -12,7 +12,7 @@ from graph.commands.failing import STOPPED, Stopped
 from graph.commands.live import watch
 from graph.commands.printing import print_json, say
 from graph.commands.reading import paths, read_text, values
-from graph.commands.shared import ENDED, opened, surestep
+from graph.commands.shared import OVER, opened, surestep
 from graph.commands.stopping import Stopping, waited
 from graph.commands.view import View
 from nodes.ids import new_id
@@ -187,7 +187,7 @@ def resume_thread(
 
     async def go_on(agent: Agent) -> RunResult:
         before = (await agent.show(thread)).status
-        if before in ENDED:
+        if before in OVER:
             again = surestep("run", "GOAL", toolkits=toolkits)
             drive.last_word = f"the run had ended before ({before}); nothing was done. A new one: {again}"
         return await drive.resumed(agent)

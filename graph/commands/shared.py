@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tools.registry import Registry
 
 __all__ = [
-    "ENDED",
+    "OVER",
     "console",
     "load_settings",
     "opened",
@@ -31,7 +31,7 @@ __all__ = [
     "waited",
 ]
 
-ENDED = frozenset({"done", "failed", "cancelled"})
+OVER = frozenset({"done", "failed", "cancelled"})
 """How a run stands that nothing goes on with."""
 settings_file: Path | None = None
 """The file that `--config` names."""

@@ -60,7 +60,7 @@ async def test_silence_ends_on_the_server_also_when_it_was_killed_meanwhile(data
 async def test_a_server_that_asks_for_tokens_sweeps_by_itself_and_nobody_else_can(
     database_url: str, tmp_path: Path
 ) -> None:
-    """Its own errand needs no token; the run stays its owner's, who sees the end, and another tenant does not."""
+    """Its own drive needs no token; the run stays its owner's, who sees the end, and another tenant does not."""
     (tmp_path / "talkkit.py").write_text(KIT, "utf-8")
     settings = environment(database_url, tmp_path) | {
         "SURESTEP_AUTH_KEY": SECRET, "SURESTEP_AUTH_AUDIENCE": "surestep", "SURESTEP_TOOLKITS": "talkkit:kit",

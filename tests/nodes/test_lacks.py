@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graph.result import result_of
+from graph.result_of import result_of
 from nodes.answer_lines import filled, value_of
 from nodes.fold import RunFold, fold
 from nodes.lacks import lacks
