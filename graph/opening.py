@@ -19,7 +19,8 @@ from checkpoints.saver import PostgresSaver
 from graph.logs import keep_logs_clean
 from graph.principal import principal_from, principal_served
 from graph.registries import registry_from, templates_from
-from graph.settings import NO_VERIFIER, SECRET, Settings
+from graph.setting_names import SECRET
+from graph.settings import NO_VERIFIER, Settings
 from graph.traces import keep_traces_clean
 from nodes import schemas
 from nodes.engine import Engine, EngineOptions

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from checkpoints.location import DEFAULT_FOLDER, SETTINGS_FILE, read_file, read_values
 from checkpoints.runs import Durability
+from graph.setting_names import CONNECTION_PREFIX, OF_SECRETS, TABLES, UNPREFIXED, in_words, variable_of
 from graph.variables import filled
 from nodes.model_settings import PROMPT_TOKENS
 from plans.errors import ConfigurationError
@@ -26,20 +27,8 @@ from tools.mcp.config import Server
 from tools.openapi.config import Service
 from tools.vault import NamedSecrets
 
-UNPREFIXED = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
-"""Settings that have a name of their own in the environment: the one every OpenAI client reads."""
-CONNECTION_PREFIX = "SURESTEP_CONNECTION_"
 NO_VERIFIER = "off"
 """The name of a verifier that says: no model is asked whether a plan still holds."""
-OF_SECRETS = "SURESTEP_SECRET_"
-SECRET = frozenset(
-    {"api_key", "auth_key", "database_url", "artifacts_url", "archive_url", "connections", "mcp", "openapi",
-     "notify_url", "notify_secret", "server_token", "sealing_key", "secrets", "audit_key"}
-)  # fmt: skip
-"""Settings whose value is never repeated in a message."""
-TABLES = ("mcp", "openapi", "secrets")
-"""Settings that are tables of toolkits, or of secrets: with `${NAME}` for variables of the environment. Toolkits stand
-only in the file."""
 ToolkitName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")]
 
 
@@ -56,37 +45,45 @@ class Settings(BaseModel):
     """One field per setting; in the environment each is `SURESTEP_<NAME>`, save the two of OpenAI's clients.
 
     `folder` holds the embedded PostgreSQL, large artifacts and the archive, `output` what tools write for people.
-    `toolkits` are `module:attr` references, comma-separated in the environment. `connections` maps the name of an
-    outside system to its URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`). `lease_s` is how long a worker that cannot be
-    reached keeps its runs. `durability` says when LangGraph's checkpoints are saved: "exit" where a drive ends, "async"
-    or "sync" also between nodes, for those who look into a thread's history. `on_unplannable` says whether a person is
-    asked when no plan can be made, or the run ends with the reason at once. `review` says which
-    plans a person looks at before they run, whatever a caller asks: none, the first, or every revision.
-    `approval_expires_s` is how long a question
-    to a person waits before silence counts as a no; None ("none"): for ever. `notify_url` is told of questions and of
-    runs that fail, in requests signed with `notify_secret`. `sweep_every_s` is how often a server that runs the graph
-    looks for what was answered, or not in time; None ("none"): never. `server_url` is the server by which runs go on
-    that were begun on it, `server_token` what it asks for. `input_root` is where clients of a server
-    may name files. `plan_canary` is the share of runs, in per cent, that a worker begins on a new version of the plan
-    contract while workers of the version before still run (`plans/versions.py`). `http_hosts` are those that the tool
-    `http` may read from, `http_private_hosts` those whose addresses need not be public (name=address), for it and for
-    toolkits made from documents; both comma-separated in the environment. `http_certificates` is a file of authorities
-    beside the usual ones. `mcp` are toolkits of MCP servers, `openapi` those of services with an OpenAPI document, by
-    name. `verifier_model` is asked whether a plan still holds, else `small_model`; "off": none is.
-    `structured_output` says how the model's endpoint can be held to a schema; "auto" finds out. A question to a model
-    has `model_timeout_s`, each of its requests `model_first_token_s` to begin the answer.
-    With `eager` the reads at the beginning of a plan start while the model still writes the rest.
-    A planning prompt is cut to `prompt_tokens`, by estimate, as far as that can be. `prices` are what a million
-    tokens of a model cost (`SURESTEP_PRICES="name=0.5/1.5"`: of prompts, of completions).
+    `input_root` is where clients of a server may name files. `connections` maps the name of an outside system to its
+    URL (`SURESTEP_CONNECTION_SHOP=postgresql://…`).
+
+    `lease_s` is how long a worker that cannot be reached keeps its runs. `durability` says when LangGraph's checkpoints
+    are saved: "exit" where a drive ends, "async" or "sync" also between nodes, for those who look into a thread's
+    history. `plan_canary` is the share of runs, in per cent, that a worker begins on a new version of the plan contract
+    while workers of the version before still run (`plans/versions.py`). With `eager` the reads at the beginning of a
+    plan start while the model still writes the rest.
+
+    `on_unplannable` says whether a person is asked when no plan can be made, or the run ends with the reason at once.
+    `review` says which plans a person looks at before they run, whatever a caller asks: none, the first, or every
+    revision. `approval_expires_s` is how long a question to a person waits before silence counts as a no; None
+    ("none"): for ever. `notify_url` is told of questions and of runs that fail, in requests signed with
+    `notify_secret`. `sweep_every_s` is how often a server that runs the graph looks for what was answered, or not in
+    time; None ("none"): never. `server_url` is the server by which runs go on that were begun on it, `server_token`
+    what it asks for.
+
+    `verifier_model` is asked whether a plan still holds, else `small_model`; "off": none is. `structured_output` says
+    how the model's endpoint can be held to a schema; "auto" finds out. A question to a model has `model_timeout_s`,
+    each of its requests `model_first_token_s` to begin the answer. A planning prompt is cut to `prompt_tokens`, by
+    estimate, as far as that can be. `prices` are what a million tokens of a model cost
+    (`SURESTEP_PRICES="name=0.5/1.5"`: of prompts, of completions).
+
+    `toolkits` are `module:attr` references, comma-separated in the environment. `mcp` are toolkits of MCP servers,
+    `openapi` those of services with an OpenAPI document, by name. `http_hosts` are those that the tool `http` may read
+    from, `http_private_hosts` those whose addresses need not be public (name=address), for it and for toolkits made
+    from documents; both comma-separated in the environment. `http_certificates` is a file of authorities beside the
+    usual ones.
+
     `user`, `roles` and `tenant` say who works on this machine, without a word the operating system's user, who has no
     role; `start_roles` are those that may start runs, none: all. A server asks its callers for tokens that `auth_key`
     verifies, or what stands in `auth_key_file`: a secret of at least 32 bytes (HS256), or a public key in PEM (EdDSA,
-    ES256, RS256); they have to be made for `auth_audience`, and by `auth_issuer` where one is named.
-    `auth_visible_to` says whether a thread is there for its whole tenant or for its owner alone.
-    `policy` is the file with the rules that say who may do what, and who is asked (`docs/policy.md`).
+    ES256, RS256); they have to be made for `auth_audience`, and by `auth_issuer` where one is named. `auth_visible_to`
+    says whether a thread is there for its whole tenant or for its owner alone. `policy` is the file with the rules that
+    say who may do what, and who is asked (`docs/policy.md`).
+
     `secrets` are what `${secrets.NAME}` stands for (`SURESTEP_SECRET_NAME`), `sealing_key` what secrets of runs are
-    encrypted with, `privacy` what finds personal data (`docs/privacy.md`).
-    `audit_key` signs the seals of the audit, a secret of at least 32 bytes that is not to be in the database.
+    encrypted with, `privacy` what finds personal data (`docs/privacy.md`). `audit_key` signs the seals of the audit, a
+    secret of at least 32 bytes that is not to be in the database.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -215,7 +212,7 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(said)
         except ValidationError as error:
-            raise ConfigurationError(_in_words(error, file, environment, overrides)) from None
+            raise ConfigurationError(in_words(error, file, environment, overrides)) from None
 
 
 def _price(name: str, said: str) -> dict[str, str]:
@@ -223,11 +220,6 @@ def _price(name: str, said: str) -> dict[str, str]:
     if not name.strip() or not slash:
         raise ValueError("expected NAME=PROMPT/COMPLETION per model, per million tokens, such as gpt-x=0.5/1.5")
     return {"prompt": prompt.strip(), "completion": completion.strip()}
-
-
-def variable_of(name: str) -> str:
-    """What a setting is called in the environment."""
-    return UNPREFIXED.get(name, f"SURESTEP_{name.upper()}")
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> dict[str, str | None]:
@@ -268,22 +260,6 @@ def _table(name: str, value: Any, file: Path | None) -> dict[str, Any]:
     raise ConfigurationError(
         f'{name} in {file or SETTINGS_FILE} is {kind_of(value)}, and must be a table: [{name}] shop = "…"'
     )
-
-
-def _in_words(
-    error: ValidationError, file: Path | None, environment: Mapping[str, str], overrides: Mapping[str, Any]
-) -> str:
-    """Every wrong setting. What may hold a password or a key is not repeated."""
-    told = []
-    for item in error.errors(include_url=False):
-        name = str(item["loc"][0])
-        place = "in the call" if overrides.get(name) is not None else f"in {file or SETTINGS_FILE}"
-        if environment.get(variable_of(name)) and overrides.get(name) is None:
-            place = f"from {variable_of(name)}"
-        came = kind_of(item["input"]) if name in SECRET else repr(item["input"])
-        why = item["msg"].removeprefix("Value error, ")
-        told.append(f"{'.'.join(map(str, item['loc']))} {place} is {came}: {why[:1].lower()}{why[1:]}")
-    return "settings that cannot be used: " + "; ".join(told)
 
 
 def editor() -> list[str]:

@@ -65,7 +65,7 @@ def opened(toolkits: Sequence[str], *, calls: bool = True, eager: bool = False) 
     loop is to do, a Ctrl-C among it."""
     settings = load_settings(toolkits)
     from graph.agent import open_agent
-    from graph.settings import TABLES
+    from graph.setting_names import TABLES
 
     if eager:
         settings = settings.model_copy(update={"eager": True})

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from graph.settings import TABLES, Settings, unknown_variables, variable_of
+from graph.setting_names import TABLES, variable_of
+from graph.settings import Settings, unknown_variables
 from plans.errors import ConfigurationError
 
 
