@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from checkpoints.journal import Row
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graph.driving import Driver, OnEvent
     from graph.result import RunResult
     from nodes.fold import RunFold
+    from nodes.state import ApproveMode
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class ForkOptions:
     thread_id: str | None = None
     request_id: str | None = None
     limits: Mapping[str, Any] | None = None
-    approve: Literal["ask", "all", "none"] = "ask"
+    approve: ApproveMode = "ask"
 
 
 async def forked(driver: Driver, parent: RunRecord, options: ForkOptions, on_event: OnEvent | None) -> RunResult:

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any
 
-from checkpoints.instructions import Instruction
 from checkpoints.runs import OPEN
 from graph.cancelling import cancelled
 from graph.deciding import decided_for_all, take_decision_of_step, take_decisions
 from graph.drafts import DraftResult, drafts_of
 from graph.driving import Driver, OnEvent
 from graph.forking import ForkOptions, forked
-from graph.given import age_s, check_id, limits_from, looked_at
-from graph.instructing import instructed, no_instruction
+from graph.given import age_s, check_id, limits_from
 from graph.leaving import EndOfDrive
-from graph.preview import check_plannable, preview
+from graph.preview import preview
 from graph.principal import NOBODY, named
 from graph.result import PlanPreview, RunResult, RunSummary
 from graph.result_of import result_of
+from graph.starting import StartOptions, started
 from graph.validation import Validation, validation
-from graph.wishes import GivenPlan, wished
+from graph.wishes import GivenPlan, Wish, wished
 from nodes.answers import by_default
-from nodes.beginning import new_head, stricter
+from nodes.beginning import new_head
 from nodes.engine import Engine
-from nodes.ids import new_id
-from nodes.sealing import Sealing, created
+from nodes.sealing import Sealing
 from plans.decisions import ApprovalRequest, Decision
 from plans.limits import Limits
 from plans.principals import Principal
@@ -43,9 +40,7 @@ if TYPE_CHECKING:
     from graph.sweeping import Sweeper
     from graph.template_library import TemplateLibrary
     from graph.tool_settings import ToolSettings
-    from nodes.state import AgentInput, AgentOutput, AgentState, Context, Review
-
-ApproveMode = Literal["ask", "all", "none"]
+    from nodes.state import AgentInput, AgentOutput, AgentState, ApproveMode, Context, Review
 
 
 class Agent:
@@ -99,27 +94,9 @@ class Agent:
         the one of the principal's roles that the run acts in. Raises UsageError, NotPermitted, ConfigurationError,
         RunBusy.
         """
-        self.principal.check_may_start(self.engine.options.start_roles)
-        sealing = Sealing.of(self.engine)
-        wish = await wished(self.engine, self.principal, sealing, goal, inputs, plan, template, role=role)
-        thread_is_new = thread_id is None
-        thread_id = check_id(thread_id, "the thread id") if thread_id is not None else new_id()
-        request_id = check_id(request_id, "the request id") if request_id is not None else f"run:{uuid4().hex}"
-        latest = None if thread_is_new else await self.engine.runs.latest(thread_id)
-        ours = latest is not None and latest.tenant == self.principal.tenant
-        if latest is not None and ours and latest.status in OPEN and latest.request_id != request_id:
-            if wish["given_plan"] is not None:
-                raise no_instruction(latest)
-            said = Instruction(instruction_id=request_id, message=wish["goal"], said_by=self.principal)
-            await sealing.keep(latest.run_id)
-            return await instructed(self._driver, latest, said, on_event)
-        asked: dict[str, Any] = {"thread_id": thread_id, "request_id": request_id, "limits": limits_from(limits)}
-        asked |= {"approve": approve, "review": looked_at(stricter(self.engine.options.review, review), approve)}
-        head = new_head(**wish, **asked)
-        await check_plannable(self.engine, head)
-        record = await created(self.engine, head, sealing)
-        is_new = record.run_id == head.run_id
-        return await self._driver.answer(record, on_event, is_new=is_new, on_new_thread=thread_is_new)
+        wish = Wish(goal, inputs, plan, template, role)
+        options = StartOptions(thread_id, request_id, limits, approve, review)
+        return await started(self._driver, wish, options, on_event)
 
     async def resume(
         self,
@@ -208,8 +185,8 @@ class Agent:
     ) -> PlanPreview:
         """The plan that `run` would follow; nothing runs and nothing is stored. Raises PlanRejected with all faults."""
         sealing = Sealing.of(self.engine)
-        wish = await wished(self.engine, self.principal, sealing, goal, inputs, plan, template, role=role)
-        head = new_head(**wish, thread_id="preview", request_id="preview")
+        wanted = await wished(self.engine, self.principal, sealing, Wish(goal, inputs, plan, template, role))
+        head = new_head(**wanted, thread_id="preview", request_id="preview")
         return await preview(self.engine, head)
 
     def validate(self, text: str, *, finish_reason: str | None = None) -> Validation:

@@ -67,7 +67,7 @@ def limits_from(given: Mapping[str, Any] | None) -> Limits:
         raise InvalidInput(f"limits that cannot be used: {wrong}") from None
 
 
-def looked_at(review: Review, approve: str) -> Review:
+def review_from(review: Review, approve: str) -> Review:
     """Which plans a person looks at in a run that asks people so. Raises InvalidInput where it asks none."""
     if review != "none" and approve == "none":
         raise InvalidInput("a review of the plan asks a person, and --approve none asks nobody; choose one")

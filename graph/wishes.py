@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nodes.given import given_draft
@@ -19,29 +20,32 @@ if TYPE_CHECKING:
 GivenPlan = Plan | PlanDraft | Mapping[str, Any]
 
 
-async def wished(
-    engine: Engine,
-    who: Principal,
-    sealing: Sealing,
-    goal: str | None,
-    inputs: Mapping[str, Any] | None,
-    plan: GivenPlan | None,
-    template: str | None,
-    *,
-    role: str | None,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Wish:
+    """What a caller asks for, as it was given."""
+
+    goal: str | None = None
+    inputs: Mapping[str, Any] | None = None
+    plan: GivenPlan | None = None
+    template: str | None = None
+    role: str | None = None
+
+
+async def wished(engine: Engine, who: Principal, sealing: Sealing, wish: Wish) -> dict[str, Any]:
     """What is asked for, and by whom, as fields of a run's head, without secrets. Raises UsageError."""
-    draft = given_draft(plan) if plan is not None else None
-    goal = check_goal(goal if goal is not None else (draft.goal if draft else _named_template(template)))
-    values, files = await declared_inputs(inputs or {}, None)
+    draft = given_draft(wish.plan) if wish.plan is not None else None
+    goal = wish.goal if wish.goal is not None else (draft.goal if draft else _named_template(wish.template))
+    goal = check_goal(goal)
+    inputs = wish.inputs or {}
+    values, files = await declared_inputs(inputs, None)
     return {
         "goal": sealing.text(goal),
         "inputs": sealing.inputs(values),
         "files": files,
-        "untrusted": strange_inputs(inputs or {}),
+        "untrusted": strange_inputs(inputs),
         "given_plan": sealing.draft(draft) if draft is not None else None,
-        "template": template,
-        "role": who.acting_in(role),
+        "template": wish.template,
+        "role": who.acting_in(wish.role),
         "tenant": who.tenant,
         "started_by": who.name,
         "output": engine.options.output,

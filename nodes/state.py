@@ -21,6 +21,8 @@ from plans.plan import SCHEMA_VERSION, Plan, PlanDraft, Source
 STATE_VERSION = 1
 
 RunStatus = Literal["running", "paused", "done", "failed", "cancelled", "limited"]
+ApproveMode = Literal["ask", "all", "none"]
+"""Whether a run asks people, or takes it that they say yes, or no, to all."""
 Review = Literal["none", "first", "every"]
 """Which plans a person looks at before anything of them runs: none, the first one, or every revision."""
 
@@ -59,7 +61,7 @@ class RunHead(_Frozen):
     inputs: dict[str, Any] = Field(default_factory=dict)
     files: dict[str, InputFile] = Field(default_factory=dict)
     limits: Limits = Limits()
-    approve: Literal["ask", "all", "none"] = "ask"
+    approve: ApproveMode = "ask"
     review: Review = "none"
     role: str | None = None
     tenant: str = ""

@@ -16,7 +16,7 @@ from plans.decisions import ABOUT_PLAN, ApprovalRequest, Edit
 from plans.errors import InvalidInput, SurestepError
 
 if TYPE_CHECKING:
-    from graph.gateway import ApproveMode
+    from nodes.state import ApproveMode
     from plans.values import JSON
 
 

@@ -11,8 +11,9 @@ from graph.commands.run import Drive, end
 from nodes.ids import new_id
 
 if TYPE_CHECKING:
-    from graph.gateway import Agent, ApproveMode
+    from graph.gateway import Agent
     from graph.result import RunResult
+    from nodes.state import ApproveMode
 
 
 @dataclass(frozen=True)

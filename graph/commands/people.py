@@ -17,8 +17,9 @@ from plans.errors import ApprovalConflict, InvalidInput
 
 if TYPE_CHECKING:
     from checkpoints.approvals import Approval
-    from graph.gateway import Agent, ApproveMode
+    from graph.gateway import Agent
     from graph.result import RunResult
+    from nodes.state import ApproveMode
 
 Said = Approve | Reject | Edit | Respond
 RECORDED = {"respond": "your answer about", "edit": "your change of"}

@@ -19,9 +19,9 @@ from nodes.ids import new_id
 from plans.errors import ApprovalConflict, InvalidInput, PlanRejected, UnknownThread
 
 if TYPE_CHECKING:
-    from graph.gateway import Agent, ApproveMode
+    from graph.gateway import Agent
     from graph.result import RunResult
-    from nodes.state import Review
+    from nodes.state import ApproveMode, Review
     from plans.decisions import ApprovalRequest, Decision
     from plans.plan import PlanDraft
 
