@@ -88,7 +88,8 @@ def _check_edit(request: ApprovalRequest, decision: Edit, registry: Registry) ->
 
 
 async def take_decisions(session: Session) -> list[tuple[ApprovalRequest, Decision]]:
-    """Apply every stored decision that this run has not applied yet. No answer in time is a no."""
+    """Apply every stored decision that this run has not applied yet. No answer in time is a no. A person's no to what
+    a new revision has taken back a moment before is a no all the same, to the same call under whatever id."""
     taken = []
     known = await session.engine.approvals.of_run(session.head_run_id)
     if any(stored.status == "expired" and stored.decided_at is None for stored in known):
@@ -99,7 +100,18 @@ async def take_decisions(session: Session) -> list[tuple[ApprovalRequest, Decisi
         if request is not None and decision is not None:
             await apply_decision(session, request, decision, stored.decided_by or "nobody", stored.votes)
             taken.append((request, decision))
+        elif isinstance(stored.decision, Reject) and _is_unheard(session, stored.request):
+            by = stored.decided_by or "nobody"
+            body = _row_of(session, stored.request, stored.decision, by, stored.votes)
+            body["revision"] = session.fold.next_revision - 2  # what has come since was written without it
+            await session.record("decision", stored.request.step_id, stored.request.attempt, body=body)
     return taken
+
+
+def _is_unheard(session: Session, request: ApprovalRequest) -> bool:
+    """Whether a question about an action was answered when this run did not ask it any more."""
+    asks = request.approval_id in session.fold.asked or request.approval_id in session.fold.answered
+    return request.kind == "risk" and not asks
 
 
 async def apply_decision(
@@ -107,21 +119,7 @@ async def apply_decision(
 ) -> None:
     """Write the decision into the journal and do what it says; nothing starts here, steps only may start again."""
     unit = request.step_id
-    args = decision.args if isinstance(decision, Edit) else request.args
-    call = call_name(request.tool, args)
-    body: dict[str, Any] = {
-        "approval_id": request.approval_id,
-        "kind": request.kind,
-        "action": f"{unit}|{call}",
-        "call": call,
-        "tool": request.tool,
-        "decision": decision.model_dump(),
-        "by": by,
-        "voters": [{"name": vote.by.name, "roles": list(vote.by.roles)} for vote in votes],
-        "terms": terms_of(request, decision),
-    }
-    if isinstance(decision, Reject) and request.kind == "risk":
-        body["means"] = meaning(session.engine.registry.get(request.tool), request.tool, request.args)
+    body = _row_of(session, request, decision, by, votes)
     carried = None
     if request.kind == "unknown_outcome":  # in the same row: a decision that settles nothing would leave it in doubt
         body["settlement"], carried = await _settlement(session, unit, decision, by)
@@ -139,6 +137,28 @@ async def apply_decision(
         announce(session, unit, session.step(base_id(unit)))
         session.scheduling().unpark(unit)
     session.emit(Event(kind="approval", step_id=unit, tool=request.tool, status=decision.type, message=by))
+
+
+def _row_of(
+    session: Session, request: ApprovalRequest, decision: Decision, by: str, votes: Sequence[Vote]
+) -> dict[str, Any]:
+    """What the row of a decision says, whatever it is about."""
+    args = decision.args if isinstance(decision, Edit) else request.args
+    call = call_name(request.tool, args)
+    body: dict[str, Any] = {
+        "approval_id": request.approval_id,
+        "kind": request.kind,
+        "action": f"{request.step_id}|{call}",
+        "call": call,
+        "tool": request.tool,
+        "decision": decision.model_dump(),
+        "by": by,
+        "voters": [{"name": vote.by.name, "roles": list(vote.by.roles)} for vote in votes],
+        "terms": terms_of(request, decision),
+    }
+    if isinstance(decision, Reject) and request.kind == "risk":
+        body["means"] = meaning(session.engine.registry.get(request.tool), request.tool, request.args)
+    return body
 
 
 def _about_the_run(session: Session, request: ApprovalRequest, decision: Decision) -> dict[str, Any]:

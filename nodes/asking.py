@@ -19,16 +19,20 @@ from plans.errors import ApprovalConflict, NotPermitted
 from plans.plan import Risk
 from plans.principals import Principal
 from plans.provenance import Provenance
-from plans.values import JSON, sha256_of
+from plans.values import JSON, printable, sha256_of
 
 if TYPE_CHECKING:
     from nodes.session import Session
+
+LONGEST_REASON = 1_000
+"""Characters of why a person is asked: one line, for it may hold names and paths that a model has written."""
 
 
 async def ask_person(session: Session, unit: str, asked: Ask) -> None:
     """A step that is ready and needs a person waits, and holds up only what depends on it."""
     tool = session.fold.run(unit).tool or session.step(base_id(unit)).tool or session.step(base_id(unit)).action
-    request = await record_request(session, unit, "risk", tool, asked.args, asked.risk, asked.reason, under=asked)
+    reason = printable(" ".join(asked.reason.split()), LONGEST_REASON)
+    request = await record_request(session, unit, "risk", tool, asked.args, asked.risk, reason, under=asked)
     session.scheduling().park(unit)
     await decided_by_default(session, request)
 

@@ -184,6 +184,7 @@ def _as_guarded(step: Step, other: Step) -> Step:
         update={
             "risk": highest_risk(step.risk, other.risk),
             "require_approval": step.require_approval or other.require_approval,
+            "verify_after": step.verify_after or other.verify_after,
         }
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,15 @@ from langchain_core.messages import AIMessage
 
 from plans.clarification import Question
 from plans.decisions import ApprovalRequest
-from plans.values import JSON, sha256_of
+from plans.values import JSON, printable, sha256_of
 
 if TYPE_CHECKING:
     from nodes.session import Session
 
 LONGEST = 300
 """Characters of one argument that stand in a message; all of it is in the interrupt."""
+# Chat clients show Markdown: a picture in a value would be fetched, and a link could say that it leads elsewhere.
+_PLAIN = re.compile(r"[\w .,:;'\"()?@%+-]*")
 
 
 def asking(session: Session, state: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,7 +46,7 @@ def _lines(request: ApprovalRequest) -> Iterator[str]:
             yield "Approve it, change it, or say what should be another way."
         case "risk":
             yield f"May {request.tool} run (step {request.step_id})? {request.reason}."
-            yield from (f"- {name}: {_short(value)}" for name, value in request.args.items())
+            yield from (f"- {_short(name)}: {_short(value)}" for name, value in request.args.items())
         case _:
             yield f"{request.step_id}: {request.reason}"
 
@@ -62,6 +65,7 @@ def _does(step: Mapping[str, JSON]) -> str:
 
 
 def _short(value: JSON) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+    """A value on one line, as code where it could be anything else than words."""
+    text = " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
+    cut = printable(text[:LONGEST], LONGEST) + (" …" if len(text) > LONGEST else "")
+    return cut if _PLAIN.fullmatch(text) else f"`{cut.replace('`', chr(39))}`"

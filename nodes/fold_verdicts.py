@@ -110,7 +110,8 @@ def decision(self: RunFold, unit: str, attempt: int, body: Body) -> None:
     self.answered.add(body["approval_id"])
     decided = body["decision"]
     if decided["type"] == "reject" and body["kind"] in ("risk", "clarification"):
-        self.rejected |= dict.fromkeys((body["call"], body.get("means", body["call"])), self.next_revision - 1)
+        heard = body.get("revision", self.next_revision - 1)
+        self.rejected |= dict.fromkeys((body["call"], body.get("means", body["call"])), heard)
     if decided["type"] == "edit":
         _edited(self, unit, body)
     elif body["kind"] == "review" and decided["type"] == "approve":

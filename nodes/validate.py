@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from checkpoints.crash_points import reached
-from nodes.answers import edited_draft
+from nodes.answers import edited_draft, take_decisions
 from nodes.capabilities import charter_of, within
 from nodes.clarify import only_asks
 from nodes.drafts import keep_draft
@@ -179,6 +179,8 @@ async def _store(session: Session, drafted: Drafted, draft: PlanDraft, planning:
     await session.record("plan", body=body)
     reached("plan.queued")
     await session.engine.approvals.withdraw(questions)
+    if questions:
+        await take_decisions(session)  # a no that came before they were taken back
     settle(session)
     await session.flush()  # nobody is shown a plan that a crash could take back
     session.emit(Event(kind="plan", message=plan.source, plan=plan.model_dump(mode="json")))

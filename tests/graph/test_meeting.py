@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import psycopg
 import pytest
 from pydantic import SecretStr
 
 from checkpoints import crash_points
+from checkpoints.instructions import Instruction
 from plans.decisions import Edit
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import Shop, plan, step
 from tests.graph.test_policy import ANN, ANYBODY, BOB, SEND, TEAM, asked, file, write
 from tests.graph.test_secrets import stored
+from tests.nodes.model_server import ScriptedModel
 from tests.running import running
 from tools.registry import Toolkit
 
@@ -87,3 +91,32 @@ async def test_a_sealed_argument_outlives_an_edit_beside_it(database_url: str, t
         ended = await agent.resume("u", decisions={again.approval_id: Edit(args={**again.args, "user": "eve"})})
         assert crm.given[1:] == ([("eve", SECRET)] if same_key else [])
     assert not any(SECRET in text or SECRET.encode().hex() in text for text in stored(database_url).values())
+
+
+async def test_a_no_to_a_question_that_a_replan_takes_back_stays_a_no(
+    agent_on: OpenAgent, endpoint: ScriptedModel, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody says no while the plan is written anew, and its new revision is stored a moment before the old question
+    is taken back: the same call under another id is rejected, and not asked once more."""
+    shop = Shop()
+    agent = await agent_on([shop.kit], model=endpoint)
+    waiting = await agent.run(plan=plan({**SEND, "require_approval": True}), thread_id="t")
+
+    def says_no(at: str) -> None:
+        if at == "plan.queued":
+            crash_points.hook = None
+            with psycopg.connect(database_url) as connection:
+                connection.execute(
+                    "UPDATE surestep.approvals SET status = 'rejected', decision = '{\"type\": \"reject\"}', "
+                    "decided_by = 'ann', decided_at = clock_timestamp()"
+                )
+
+    word = Instruction(instruction_id="w", message="do it in another order", said_by=agent.principal)
+    assert await agent.engine.instructions.send(waiting.run_id, word)
+    monkeypatch.setattr(crash_points, "hook", says_no)
+    endpoint.answers(json.dumps(plan({**SEND, "id": "n1"})))
+    ended = await agent.resume("t")
+    assert crash_points.hook is None
+    assert (ended.status, shop.calls["send"], ended.approvals) == ("failed", 0, ())
+    assert ended.steps[0].failure is not None
+    assert ended.steps[0].failure.code == "REJECTED"

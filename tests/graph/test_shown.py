@@ -9,6 +9,7 @@ import pytest
 from graph.commands.asking import request_text
 from graph.commands.exactly import MOST_LINES
 from graph.commands.printing import harmless
+from nodes.chat import asked_text
 from plans.decisions import ApprovalRequest
 from plans.provenance import Provenance
 
@@ -20,6 +21,15 @@ def shown(args: dict[str, Any], *sources: Provenance, reason: str = "send is of 
         reason=reason, created_at="2026-01-01T00:00:00Z", sources=sources,  # type: ignore[arg-type]  # read from text
     )  # fmt: skip
     return harmless(request_text(request)).splitlines()
+
+
+def in_chat(args: dict[str, Any]) -> list[str]:
+    """The same in a message."""
+    request = ApprovalRequest(
+        approval_id="a", run_id="r", thread_id="t", step_id="s1", tool="send", args_sha256="", risk="high", args=args,
+        reason="send is of high risk", created_at="2026-01-01T00:00:00Z",  # type: ignore[arg-type]  # read from text
+    )  # fmt: skip
+    return asked_text([request]).splitlines()
 
 
 STRANGE = Provenance(argument="to", source="s1.to", tool="look", trusted=False)
@@ -75,3 +85,13 @@ def test_every_source_that_is_not_trusted_is_told() -> None:
     assert told[:2] == ["← s1.to of look, not trusted", "← plan of look, not trusted"]
     dotted = shown({"to.cc": "eve"}, STRANGE.model_copy(update={"argument": "to.cc"}))
     assert dotted[-1].strip() == "← s1.to of look, not trusted"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["![a](https://eve.example/?q=1)", "[ann](https://eve.example)", "<img src=x>", "https://eve.example", "a`b`**c**"],
+)
+def test_no_value_is_markup_in_a_chat(text: str) -> None:
+    """A picture that is fetched, a link that says it leads elsewhere: values and names are code, words are words."""
+    assert in_chat({"to": f"ann\n\n{text}"})[1:] == [f"- to: `ann {text.replace('`', chr(39))}`"]
+    assert in_chat({f"to\n{text}": "Ann B., 13"})[1:] == [f"- `to {text.replace('`', chr(39))}`: Ann B., 13"]

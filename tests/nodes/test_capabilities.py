@@ -94,6 +94,13 @@ def test_a_declared_alternative_is_planned_with_its_tool() -> None:
     assert revised(LOOK, CHARGE.model_copy(update=other))["asks"] == {"s2"}
 
 
+def test_a_look_at_whether_the_plan_still_holds_is_kept() -> None:
+    """A replan does not leave out that it is asked after a step."""
+    before = a_plan(LOOK.model_copy(update={"verify_after": True}), CHARGE)
+    charter = Charter(before=before, planned=planned_calls(RunFold(drawn_up=[(before, frozenset())]), TOOLS))
+    assert within(PLAN, TOOLS, charter)[0].step("s1").verify_after
+
+
 @pytest.mark.parametrize("guard", [{"require_approval": True}, {"risk": "high"}])
 def test_what_was_planned_with_a_guard_comes_back_with_it(guard: dict[str, Any]) -> None:
     """A replan that leaves the guard out has not taken it away; of two such steps the better guarded one counts."""
