@@ -42,3 +42,6 @@ HOSTILE: tuple[str, ...] = (
 """`theirs` is the id of somebody else's thread, `link` a symbolic link to the file `canary`, which nobody may read."""
 WORST = tuple(HOSTILE[place] for place in (0, 6, 14, 20, 24, 30, 31))
 """Of each kind one: what is tried at every change of the code; all are tried by the slow tests."""
+OF_THE_MACHINE = frozenset(value for value in HOSTILE if "/etc/" in value or value.startswith("~root"))
+"""Names of real files of this machine. A command that may write a file of its caller's would overwrite them: whoever
+runs the tests as root would lose the machine's accounts."""
