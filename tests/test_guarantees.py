@@ -47,3 +47,16 @@ def test_the_page_names_no_crash_point_that_does_not_exist() -> None:
     named = set(re.findall(rf"`((?:{'|'.join(sorted(rooms))})\.\w+)`", PAGE))
     assert len(named) > 5
     assert named <= {*POINTS, *KEEPING, *SAYING, *SWEEPING}
+
+
+def test_every_claim_of_the_threat_model_names_code_and_a_test_that_exist() -> None:
+    """What is said to hold is held by a file and shown by a test; a line without both is a wish."""
+    page = (ROOT / "THREAT_MODEL.md").read_text("utf-8")
+    claims = [
+        line
+        for line in page.splitlines()
+        if line.startswith("|") and not line.startswith(("|---", "| tries", "| can |"))
+    ]
+    assert len(claims) > 30
+    assert [line for line in claims if not NAMED.search(line)] == []
+    assert [f"{path}::{name}" for path, name in NAMED.findall(page) if name not in functions_in(path)] == []

@@ -14,6 +14,9 @@ from tests.probes.strings import HOSTILE, OF_THE_MACHINE, WORST
 from tests.probes.witness import rows_of, watched
 
 CANARY = "what only its owner reads"
+THEIRS = "what is theirs"
+"""An argument of somebody else's run, which no name that is not exactly its own may show."""
+OF_A_THREAD = ("thread", "--thread", "run", "what", "--erase")
 KEY = "a key that only the server and its admin know"
 
 
@@ -27,8 +30,10 @@ def beside(project: Project, surestep: Run, monkeypatch: pytest.MonkeyPatch) -> 
     project.write("asks.json", plan(step("s1", "send", args={"to": "a", "text": "b"}, require_approval=True)))
     project.write("../canary", CANARY)
     (project.folder / "link").symlink_to(project.folder.parent / "canary")
-    for thread in ("theirs", "mine"):
-        assert surestep("run", "--plan", "asks.json", "--thread", thread).code == 3
+    project.write("theirs.json", plan(step("s1", "send", args={"to": "a", "text": THEIRS}, require_approval=True)))
+    assert surestep("run", "--plan", "theirs.json", "--thread", "theirs").code == 3
+    assert surestep("run", "--plan", "asks.json", "--thread", "mine").code == 3
+    assert THEIRS in surestep("approvals", "theirs").out
     return surestep
 
 
@@ -41,8 +46,8 @@ def tried(place: Place, words: list[str], surestep: Run) -> str | None:
     said = ended.out + ended.err
     if ended.code not in range(7) or "Traceback" in said:
         return f"{words!r:.300} ended with {ended.code}: {said:.300}"
-    if CANARY in said and not place.is_file:
-        return f"{words!r:.300} has read the canary"
+    if (CANARY in said and not place.is_file) or (THEIRS in said and place.name in OF_A_THREAD):
+        return f"{words!r:.300} shows what it should not: {said:.300}"
     return None
 
 

@@ -21,6 +21,7 @@ from tests.probes.strings import WORST
 from tests.probes.witness import rows_of, watched
 
 CANARY = "what only its owner reads"
+THEIRS = "what is theirs"
 ASKS = plan(step("s1", "send", args={"to": "a", "text": "b"}, require_approval=True))
 GIVEN: dict[str, Any] = {
     "thread_id": "mine", "step_id": "s1", "from_step": "s1", "decision": Approve(), "output_ref": "sha256-0",
@@ -50,20 +51,22 @@ async def agent(agent_on: OpenAgent, tmp_path: Path, monkeypatch: pytest.MonkeyP
     (root / "link").symlink_to(tmp_path / "canary")
     monkeypatch.chdir(root)
     agent: Agent = await agent_on([Shop().kit], input_root=root)
-    for thread in ("theirs", "mine"):
-        assert (await agent.run(plan=ASKS, thread_id=thread)).status == "paused"
+    theirs = plan(step("s1", "send", args={"to": "a", "text": THEIRS}, require_approval=True))
+    for thread, asks in (("theirs", theirs), ("mine", ASKS)):
+        assert (await agent.run(plan=asks, thread_id=thread)).status == "paused"
+    assert THEIRS in str(await agent.approvals("theirs"))
     return agent
 
 
 async def tried(work: Callable[[], Awaitable[object]]) -> list[str]:
     """What is wrong with how a call ended: nothing where it was taken, or refused in a sentence of ours."""
     try:
-        await work()
+        given = await work()
     except SurestepError:
         return []
     except Exception as error:  # noqa: BLE001  # what is looked for
         return [f"{type(error).__name__}: {error}"]
-    return []
+    return [f"shows {given!r:.300}"] if THEIRS in repr(given) else []
 
 
 async def test_no_text_that_the_library_takes_is_anything_but_a_text(
