@@ -24,11 +24,11 @@ HOSTILE: tuple[str, ...] = (
     "theirs\r\n",
     "..",
     "../canary",
-    "../../../../etc/passwd",
-    "/etc/passwd",
-    "file:///etc/passwd",
+    "../../../../no-such-folder/canary",
+    "/no-such-folder/canary",
+    "file:///no-such-folder/canary",
     "link",
-    "~root/.ssh/id_rsa",
+    "~nobody-is-called-so/canary",
     "\uff0e\uff0e\uff0fcanary",
     "th\u0435irs",
     "theirs\u200b",
@@ -39,7 +39,8 @@ HOSTILE: tuple[str, ...] = (
     "-1",
     "",
 )
-"""`theirs` is the id of somebody else's thread, `link` a symbolic link to the file `canary`, which nobody may read."""
+"""`theirs` is the id of somebody else's thread, `link` a symbolic link to the file `canary`, which nobody may read. No
+text here names a file of the machine: some commands write where they are told to, and would, whoever runs the tests."""
 WORST = tuple(HOSTILE[place] for place in (0, 6, 14, 20, 24, 30, 31))
 """Of each kind one: what is tried at every change of the code; all are tried by the slow tests."""
 OF_THE_MACHINE = frozenset(value for value in HOSTILE if "/etc/" in value or value.startswith("~root"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
@@ -96,6 +97,14 @@ def test_no_value_of_any_command_is_anything_but_a_value(
         for words in place.words(value)
     ]
     assert sweep(lines[part::8], project, beside, database_url) == []
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_probe_names_a_file_of_the_machine(text: str, tmp_path: Path) -> None:
+    """The probes go to commands that write where they are told to: what they name is below the test, or nowhere."""
+    for named in (text, text.removeprefix("file://")):
+        path = Path(os.path.normpath(tmp_path / "project" / named.replace("\0", "").replace("\ud800", "")))
+        assert path.is_relative_to(tmp_path) or not path.parent.exists()
 
 
 def test_the_witness_sees(tmp_path: Path) -> None:
