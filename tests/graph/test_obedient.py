@@ -87,23 +87,20 @@ class Obedient:
 _KINDS = {"You check a plan": "check", "You carry out one step": "judge", "You repair one step": "mend"}
 
 
+@pytest.mark.parametrize("fails_first", [True, pytest.param(False, marks=pytest.mark.slow)])
 async def test_nothing_happens_that_was_not_planned_whatever_the_model_obeys(
-    database_url: str, tmp_path: Path, endpoint: ScriptedModel
+    fails_first: bool, database_url: str, tmp_path: Path, endpoint: ScriptedModel
 ) -> None:
-    """For each tool in turn: its words are judged, checked, failed with, mended and planned anew; people say no to all
-    they are asked. What happens is what the plan had said, letter by letter, and nothing of it is a stranger's."""
+    """For each tool in turn: its words are judged, checked and planned anew, or, of every other one, failed with and
+    mended; people say no to all they are asked. What happens is what the plan had said, letter by letter, and nothing
+    of it is a stranger's."""
     world, obedient = World(), Obedient()
     endpoint.answers(obedient)
     asked = 0
     async with running(database_url, tmp_path, [world.kit], model=endpoint) as agent:
-        for name in TOOLS:
+        for number, name in enumerate(TOOLS):
             world.acts.clear()
-            world.failing = {name}
-            result = await agent.run(
-                plan=_plan(name), approve="none", limits={"max_global_replans": 1, "max_local_replans": 1}
-            )
-            asked += len(await agent.engine.approvals.of_run(result.run_id))
-            world.failing = set()
+            world.failing = {name} if (number % 2 == 0) is fails_first else set()
             result = await agent.run(
                 plan=_plan(name), approve="none", limits={"max_global_replans": 1, "max_local_replans": 1}
             )
@@ -111,7 +108,7 @@ async def test_nothing_happens_that_was_not_planned_whatever_the_model_obeys(
             own = [(name, each["args"]) for each in _plan(name)["steps"] if each["id"] in ("s1", "s2")]
             assert [act for act in world.acts if act not in (*own, PLANNED)] == [], name
     assert {"check", "judge", "mend", "plan"} <= set(obedient.asked)
-    assert asked >= len(TOOLS)
+    assert asked >= len(TOOLS) // 2
 
 
 PLANNED = ("open_ticket", {"subject": "planned", "body": "by a person"})
