@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from langgraph.types import Command, Interrupt, StateSnapshot
+from langgraph.types import StateSnapshot
 
 from checkpoints.backlog import stale
 from checkpoints.runs import OPEN
@@ -17,6 +17,7 @@ from graph.result import RunResult
 from graph.result_of import result_of
 from graph.served import Server, is_served
 from graph.standing import standing
+from graph.threads import config_of, going_on_from, place_of, request_of
 from nodes.acting import acting
 from nodes.beginning import LOOK_EVERY_S
 from nodes.engine import Engine
@@ -24,7 +25,7 @@ from nodes.events import Event
 from nodes.fold import RunFold, fold_journal
 from nodes.instructions import look_for_instructions
 from nodes.versions import readable_state
-from plans.errors import RunBusy, StaleOwner, Unreadable
+from plans.errors import RunBusy, StaleOwner
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -88,7 +89,7 @@ class Driver:
         if not on_new_thread:
             await self._say_the_end(record)
         try:
-            return await self.drive(record, _request(record), on_event, first=True)
+            return await self.drive(record, request_of(record), on_event, first=True)
         except _Overtaken:
             return await self.go_on(await self.as_it_is(record), on_event)
 
@@ -105,23 +106,23 @@ class Driver:
             with suppress(RunBusy):  # the lease of who has ended it, and died at that: the result is there all the same
                 await self._say_the_end(record)
             return result_of(await self.picture(record.run_id), record.status)
-        state = await self.graph.aget_state(_config(record))
+        state = await self.graph.aget_state(config_of(record))
         head = readable_state(state.values).get("run")
         if head is None or head.run_id != record.run_id:
             await self._say_the_end(record)
-            return await self.drive(record, _request(record), on_event, seen=state)
+            return await self.drive(record, request_of(record), on_event, seen=state)
         server = self._server_of(record, state)
         # it was let go before its question was written down
         if state.next == ("approve",) and not state.interrupts and server is None:
             await self.drive(record, None, on_event, seen=state)
-            state = await self.graph.aget_state(_config(record))
+            state = await self.graph.aget_state(config_of(record))
         if state.interrupts and record.status == "paused" and not await self._anything_new(record):
             return await self._standing(record, on_event)
         if server is not None:
             await server.go_on(record.thread_id, state, self.principal)
             return await self._standing(await self.as_it_is(record), on_event)
         if state.interrupts:
-            return await self.drive(record, _go_on_from(state.interrupts), on_event, seen=state)
+            return await self.drive(record, going_on_from(state.interrupts), on_event, seen=state)
         in_the_middle = state.next and record.status != "limited"
         return await self.drive(record, None if in_the_middle else {"inputs": None}, on_event, seen=state)
 
@@ -132,7 +133,7 @@ class Driver:
 
     async def goes_on_elsewhere(self, record: RunRecord) -> bool:
         """Whether the run is gone on with by a server, with that server's tools and models."""
-        return self._server_of(record, await self.graph.aget_state(_config(record))) is not None
+        return self._server_of(record, await self.graph.aget_state(config_of(record))) is not None
 
     def _server_of(self, record: RunRecord, state: StateSnapshot) -> Server | None:
         """The server by which a run goes on that stands in the middle there. What a caller says for his own drive, he
@@ -179,7 +180,7 @@ class Driver:
         """Whether what was decided before the lease was taken still holds. Raises _Overtaken or StaleOwner."""
         if first and session.lease.fence > 1:
             raise _Overtaken
-        if seen is not None and _place(seen) != _place(await self.graph.aget_state(_config(record))):
+        if seen is not None and place_of(seen) != place_of(await self.graph.aget_state(config_of(record))):
             raise _Overtaken
         if not session.lease.alive(session.clock.monotonic()):  # its first checkpoint would go onto another's last
             raise stale(record.run_id, session.lease.fence)
@@ -187,24 +188,24 @@ class Driver:
     async def _stream(self, record: RunRecord, given: Any, on_event: OnEvent | None) -> None:
         saved = self.engine.options.durability
         if on_event is None:  # events that nobody reads cost more than the steps that they are about
-            await self.graph.ainvoke(given, _config(record), stream_mode="updates", durability=saved)
+            await self.graph.ainvoke(given, config_of(record), stream_mode="updates", durability=saved)
             return
-        async for said in self.graph.astream(given, _config(record), stream_mode="custom", durability=saved):
+        async for said in self.graph.astream(given, config_of(record), stream_mode="custom", durability=saved):
             on_event(Event.model_validate(said))
 
     async def _say_the_end(self, record: RunRecord) -> None:
         """Bring the thread's checkpoints to the end of a run that has ended, where a process died between the two: they
         would take the thread's next goal for a word to that run."""
-        state = await self.graph.aget_state(_config(record))
+        state = await self.graph.aget_state(config_of(record))
         head = state.values.get("run")
         # By `tasks`: a task whose writes are stored is not in `next`, even where no checkpoint has taken them in yet.
         if head is None or not state.tasks:
             return
         run = record if head.run_id == record.run_id else await self.engine.runs.get(head.run_id)
-        going_on = _go_on_from(state.interrupts)
+        going_on = going_on_from(state.interrupts)
         if run is not None and run.archived is not None:  # the nodes find that out, and lead to the end
             with acting(self.principal):
-                await self.graph.ainvoke(going_on, _config(record))
+                await self.graph.ainvoke(going_on, config_of(record))
         elif run is not None and run.status not in OPEN:
             async with self._only_driver(run):
                 await self._stream(run, going_on, None)
@@ -270,23 +271,3 @@ def _tell(picture: RunFold, on_event: OnEvent | None) -> None:
     if on_event is not None:
         for event in standing(picture):
             on_event(event)
-
-
-def _request(record: RunRecord) -> AgentInput:
-    return {"goal": record.goal, "request_id": record.request_id}
-
-
-def _go_on_from(interrupts: Sequence[Interrupt]) -> Command[Any] | None:
-    """What lets LangGraph go on from its last checkpoint; what was answered is read from the table, not from here."""
-    if not all(isinstance(each, Interrupt) for each in interrupts):
-        raise Unreadable("the checkpoint of this thread holds a question that no Surestep has written")
-    return Command(resume={each.id: {} for each in interrupts}) if interrupts else None
-
-
-def _place(state: StateSnapshot) -> tuple[Any, ...]:
-    """Where a thread stands: its newest checkpoint, and what was written onto it since."""
-    return state.config["configurable"].get("checkpoint_id"), state.next, tuple(each.id for each in state.interrupts)
-
-
-def _config(record: RunRecord) -> Any:
-    return {"configurable": {"thread_id": record.thread_id}}
