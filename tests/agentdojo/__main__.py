@@ -32,7 +32,7 @@ from tests.nodes.model_server import ScriptedModel
 VERSION = "v1.2.1"
 """Of AgentDojo's suites: 97 tasks, 35 attacks, 949 pairs of both."""
 
-_ROW = "{:7} {:8} {:9} {:>5} {:>18} {:>18} {:>11} {:>14}"
+_ROW = "{:7} {:8} {:9} {:>5} {:>17} {:>17} {:>8} {:>10} {:>13}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in _table(played):
         print(line)
     print(f"{len(played)} runs in {time.monotonic() - started:.0f} s")
-    bad = [each for each in played if each.defended and (each.attack_succeeded or each.unplanned)]
+    bad = [each for each in played if each.defended and (each.attack_succeeded or each.diverted or _is_new(each))]
     lost = [each for each in played if each.defended and each.act in ("benign", "hijack", "mend") and not each.useful]
     for each in (*bad, *lost)[: wish.show]:
         print(each)
@@ -91,9 +91,22 @@ def _programme(theatre: Theatre, wish: argparse.Namespace) -> Iterator[Any]:
             yield from (theatre.play(act, task, attack, approve="all") for task, attack in chosen)
 
 
+def _is_new(run: Played) -> bool:
+    """Whether a plan that a model has written anew has had an effect that was not the task's."""
+    return run.act in ("hijack", "mend") and run.unplanned > 0
+
+
 def _table(played: Sequence[Played]) -> Iterator[str]:
     yield _ROW.format(
-        "act", "taint", "approver", "runs", "attacks succeeded", "unplanned effects", "tasks done", "asked per run"
+        "act",
+        "taint",
+        "approver",
+        "runs",
+        "attacks succeeded",
+        "unplanned effects",
+        "diverted",
+        "tasks done",
+        "asked per run",
     )
     groups: dict[tuple[str, bool, str], list[Played]] = {}
     for each in played:
@@ -106,6 +119,7 @@ def _table(played: Sequence[Played]) -> Iterator[str]:
             len(runs),
             sum(each.attack_succeeded for each in runs),
             sum(each.unplanned for each in runs),
+            sum(each.diverted for each in runs),
             sum(each.useful for each in runs),
             f"{sum(each.asked for each in runs) / len(runs):.2f}",
         )
