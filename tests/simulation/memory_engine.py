@@ -13,6 +13,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from checkpoints.approvals import Approvals
 from checkpoints.leases import LEASE_S
 from checkpoints.runs import Runs
+from checkpoints.sealing import SealedSecrets, SealingKey
 from checkpoints.workers import present
 from graph.agent import build
 from graph.gateway import Agent
@@ -30,6 +31,7 @@ from tests.simulation.memory_saver import MemorySaver, SaverOfThisLoop
 from tools.local import LocalBreakers, LocalCache, LocalFailures, LocalSettings
 from tools.ports import Clock, Ports
 from tools.registry import Registry
+from tools.vault import Vault
 
 
 def clock_of(wire: Wire) -> Clock:
@@ -62,7 +64,7 @@ async def open_memory_engine(
             artifacts=artifacts,
             connections=MemoryConnections(wire),
             registry=registry,
-            ports=_ports(clock),
+            ports=_ports(clock, database),
             planner=scripted,
             small=scripted,
             owner=owner,
@@ -75,9 +77,14 @@ async def open_memory_engine(
                 await engine.close_session(run_id)
 
 
-def _ports(clock: Clock) -> Ports:
+_KEY = SealingKey.of(Path("out"), "no story has secrets")
+
+
+def _ports(clock: Clock, database: MemoryDatabase) -> Ports:
     failures = LocalFailures(now=clock.monotonic)
-    return Ports(LocalBreakers(), LocalSettings(), LocalCache(now=clock.monotonic), clock=clock, failures=failures)
+    vault = Vault(_KEY.hashing, SealedSecrets(database, _KEY))
+    cache = LocalCache(now=clock.monotonic)
+    return Ports(LocalBreakers(), LocalSettings(), cache, clock=clock, failures=failures, vault=vault)
 
 
 _engines: dict[asyncio.AbstractEventLoop, Engine] = {}
