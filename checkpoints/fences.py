@@ -16,7 +16,8 @@ LOOK_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """The last drive of a thread in this process. `live` until its session lets the run go."""
+    """The last drive of a thread in this process. `live` until its session lets the run go, or the gateway, where it is
+    held there."""
 
     run_id: str
     fence: int
@@ -36,6 +37,22 @@ class Fences:
         self._live: dict[str, Fence] = {}
         self._kept: OrderedDict[str, Fence] = OrderedDict()
         self._taking: Counter[str] = Counter()
+        self._held: Counter[str] = Counter()
+        self._ended: dict[str, Fence] = {}
+
+    @contextmanager
+    def held(self, thread_id: str) -> Iterator[None]:
+        """While the block lasts, the gateway drives the thread: what it saves is judged by the fence it began under, to
+        the last checkpoint. A session that has lost its run meanwhile would let it go on like a newcomer."""
+        self._held[thread_id] += 1
+        try:
+            yield
+        finally:
+            self._held[thread_id] -= 1
+            if not self._held[thread_id]:
+                del self._held[thread_id]
+                if (ended := self._ended.pop(thread_id, None)) is not None:
+                    self.let_go(thread_id, ended.run_id, ended.fence)
 
     @contextmanager
     def taking(self, run_id: str) -> Iterator[None]:
@@ -61,7 +78,9 @@ class Fences:
 
     def let_go(self, thread_id: str, run_id: str, fence: int) -> None:
         """That session is over; does nothing when another one has entered since."""
-        if self._live.get(thread_id) == Fence(run_id, fence):
+        if thread_id in self._held:
+            self._ended[thread_id] = Fence(run_id, fence)
+        elif self._live.get(thread_id) == Fence(run_id, fence):
             del self._live[thread_id]
             self._kept[thread_id] = Fence(run_id, fence, live=False)
             if len(self._kept) > self._most:

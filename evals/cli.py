@@ -47,15 +47,16 @@ def run(
 
 def _evaluated(dataset: Path | None, toolkits: list[str]) -> Experiment:
     from evals.dataset import read_goals, shipped
-    from evals.experiment import run_experiment
+    from evals.experiment import run_experiment, untraced
     from graph.commands.shared import opened, waited
 
     path = dataset or shipped()
     goals = read_goals(path)
 
     async def work() -> Experiment:
-        async with opened(toolkits) as agent:
-            return await run_experiment(path, goals, _planner(agent))
+        with untraced():
+            async with opened(toolkits) as agent:
+                return await run_experiment(path, goals, _planner(agent))
 
     return waited(work)
 

@@ -55,10 +55,9 @@ class Experiment(BaseModel):
 async def run_experiment(dataset: Path, goals: Sequence[Goal], planner: Planner) -> Experiment:
     """Plan and score. A goal without a plan, and one whose evaluation fails, counts with 0 in every measure."""
     from langsmith import aevaluate
-    from langsmith.run_helpers import tracing_context
 
     # Both are needed: with upload_results=False alone a LangGraph target still posts its inputs.
-    with tracing_context(enabled=False), _without_remarks():
+    with untraced(), _without_remarks():
         results = await aevaluate(
             _target(planner, dataset.parent),
             data=[_example(goal) for goal in goals],
@@ -70,6 +69,15 @@ async def run_experiment(dataset: Path, goals: Sequence[Goal], planner: Planner)
         rows = [row async for row in results]
     scored = {found.id: found for found in map(_scored, rows)}
     return Experiment(dataset=dataset.name, goals=tuple(scored.get(goal.id) or _lost(goal) for goal in goals))
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """Nothing in the block is traced, whatever the environment says: not even a client for it is made."""
+    from langsmith.run_helpers import tracing_context
+
+    with tracing_context(enabled=False):
+        yield
 
 
 @contextmanager

@@ -158,9 +158,9 @@ class Driver:
         async with self._only_driver(record) as session:
             if await self._ended_meanwhile(record, session):
                 return result_of(session.fold, await self._status(record))
-            await self._look_again(record, session, first=first, seen=seen)
             if not first:
                 await look_for_instructions(session)
+            await self._look_again(record, session, first=first, seen=seen)  # last: who waits after it may be overtaken
             _tell(session.fold, on_event)
             try:
                 await self._stream(record, given, on_event)
@@ -256,7 +256,11 @@ class Driver:
             raise RunBusy(f"thread {record.thread_id!r} is being run by this program already; wait for it to end")
         self._driving[record.thread_id] = record.run_id
         try:
-            with self.engine.attendance.of(record.run_id), acting(self.principal):
+            with (
+                self.engine.fences.held(record.thread_id),
+                self.engine.attendance.of(record.run_id),
+                acting(self.principal),
+            ):
                 # a run that somebody else drives is left alone, checkpoints too
                 yield await self.engine.session(record.run_id)
         finally:

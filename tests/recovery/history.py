@@ -71,12 +71,14 @@ class History:
         await self._database.execute("UPDATE surestep.leases SET owner = NULL, backend_pid = NULL, expires_at = NULL")
 
     async def _cut_approvals(self, last: datetime) -> None:
+        await self._database.execute("ALTER TABLE surestep.approvals DISABLE TRIGGER USER")  # else answers stay
         await self._database.execute("DELETE FROM surestep.approvals WHERE created_at > %s", (last,))
         await self._database.execute(
             "UPDATE surestep.approvals SET status = 'pending', decision = NULL, decided_by = NULL, decided_at = NULL"
             " WHERE decided_at > %s OR status = 'withdrawn'",
             (last,),
         )
+        await self._database.execute("ALTER TABLE surestep.approvals ENABLE TRIGGER USER")
 
     async def _cut_checkpoints(self, last: datetime, lost: int) -> None:
         found = await self._database.fetch(
