@@ -125,7 +125,10 @@ def _unguarded(plan: Plan, tools: Mapping[str, ToolView], charter: Charter, name
     if charter.before is None:
         return frozenset()
     before, known = guards_in(charter.before.steps, tools), {step.id: step for step in charter.before.steps}
-    named, now = guard_names(charter.before.steps), guards_in(plan.steps, tools)
+    named = guard_names(charter.before.steps)
+    # One that stands there as it was is the same, whatever became of what it reads.
+    as_it_was = {step.id: named[step.id] for step in plan.steps if step == known.get(step.id)}
+    now = guards_in(plan.steps, tools, named=as_it_was)
     passed = {named[step_id] for step_id in charter.done}
     found = set()
     for step in plan.steps:

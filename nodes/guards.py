@@ -29,11 +29,15 @@ def guard_names(steps: Iterable[Step]) -> dict[str, str]:
 
 
 def guards_in(
-    steps: Sequence[Step], tools: Mapping[str, ToolView], swayed: Iterable[str] = ()
+    steps: Sequence[Step],
+    tools: Mapping[str, ToolView],
+    swayed: Iterable[str] = (),
+    *,
+    named: Mapping[str, str] | None = None,
 ) -> dict[str, frozenset[str]]:
     """For each step, by its id, the names of the guards before it. What runs although they gave nothing has none, and
-    nothing does that a model has brought in later (`swayed`)."""
-    names, known, edges = guard_names(steps), {step.id: step for step in steps}, edges_of(steps)
+    nothing does that a model has brought in later (`swayed`). `named` are steps that are known by another name."""
+    names, known, edges = {**guard_names(steps), **(named or {})}, {step.id: step for step in steps}, edges_of(steps)
     guards = {step.id for step in steps if is_guard(step, tools)} - set(swayed)
     found: dict[str, frozenset[str]] = {}
     for step_id in in_order(edges):

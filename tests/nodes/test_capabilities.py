@@ -165,6 +165,13 @@ def test_reads_that_an_effect_only_waited_for_may_be_dropped() -> None:
     assert revised(WAITS.model_copy(update={"depends_on": ()}), before=before)["asks"] == set()
 
 
+def test_a_guard_that_stays_as_it_was_is_the_same_when_what_it_reads_is_repaired() -> None:
+    """A local repair of a read makes no person look at effects that nobody has touched."""
+    book = a_step("s3", "s2", tool="book", args={"amount": 13})
+    repaired = LOOK.model_copy(update={"args": {"id": 8}})
+    assert revised(repaired, CHARGE, book, before=a_plan(LOOK, CHARGE, book)) == {"asks": set(), "swayed": {"s1"}}
+
+
 def test_a_sub_goal_that_is_planned_guards_as_before() -> None:
     """What waits for it is the same step, and waits for the steps of its plan, too."""
     part = a_step("s2__s1", args={"id": 3})

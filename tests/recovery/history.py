@@ -71,14 +71,18 @@ class History:
         await self._database.execute("UPDATE surestep.leases SET owner = NULL, backend_pid = NULL, expires_at = NULL")
 
     async def _cut_approvals(self, last: datetime) -> None:
-        await self._database.execute("ALTER TABLE surestep.approvals DISABLE TRIGGER USER")  # else answers stay
+        tables = ("surestep.approvals", "surestep.decisions")
+        for table in tables:  # else an answer stays
+            await self._database.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         await self._database.execute("DELETE FROM surestep.approvals WHERE created_at > %s", (last,))
+        await self._database.execute("DELETE FROM surestep.decisions WHERE decided_at > %s", (last,))
         await self._database.execute(
-            "UPDATE surestep.approvals SET status = 'pending', decision = NULL, decided_by = NULL, decided_at = NULL"
-            " WHERE decided_at > %s OR status = 'withdrawn'",
+            "UPDATE surestep.approvals SET status = 'pending', decision = NULL, decided_by = NULL, decided_at = NULL,"
+            " voters = '{}' WHERE decided_at > %s OR status = 'withdrawn'",
             (last,),
         )
-        await self._database.execute("ALTER TABLE surestep.approvals ENABLE TRIGGER USER")
+        for table in tables:
+            await self._database.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
 
     async def _cut_checkpoints(self, last: datetime, lost: int) -> None:
         found = await self._database.fetch(
