@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 NOT_THE_TEMPLATE = frozenset(
     {"NOT_FOUND", "NOT_PERMITTED", "INVALID_INPUT", "RESOURCE_LIMIT", "MODEL_ANSWER_INVALID", "MODEL_REFUSED",
-     "MODEL_NOT_CONFIGURED", "INPUT_CHANGED", "NEW_INSTRUCTION"}
+     "MODEL_NOT_CONFIGURED", "INPUT_CHANGED", "NEW_INSTRUCTION", "ANSWERED"}
 )  # fmt: skip
 """Hard and semantic failures that come from the goal, its inputs, its user, the machine or a model."""
 

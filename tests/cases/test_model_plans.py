@@ -206,8 +206,9 @@ async def test_whatever_a_real_model_answers_no_email_is_sent_unasked(
     database_url: str, tmp_path: Path, endpoint: ScriptedModel
 ) -> None:
     """Each answer, in our form where that can be had, is what a planner says over HTTP to its own goal, again and
-    again: the run ends done, asks a person before it sends anything (its tool says nothing of a risk) or about a plan
-    that cannot be used, or says honestly why it cannot; and nothing is ever sent."""
+    again: the run ends done, asks a person before it sends anything (its tool says nothing of a risk), before it
+    fetches an address that another result has given, or about a plan that cannot be used, or says honestly why it
+    cannot; and nothing is ever sent."""
     office, ends, asked = Office(), Counter[str](), Counter[str]()
     async with running(database_url, tmp_path, [office.kit], model=endpoint, durability="exit") as agent:
         for case in lines(RAW):
@@ -216,7 +217,7 @@ async def test_whatever_a_real_model_answers_no_email_is_sent_unasked(
             ends[result.status] += 1
             assert result.answer or result.approvals, (case["id"], result)
             about = {approval.kind: approval.tool for approval in result.approvals}
-            assert about in ({}, {"risk": "send_email"}, {"question": "plan"}), case["id"]
+            assert about in ({}, {"risk": "send_email"}, {"risk": "fetch_page"}, {"question": "plan"}), case["id"]
             asked.update(list(about))
             assert office.sent == [], case["id"]
     assert set(ends) <= {"done", "paused", "failed"}, ends

@@ -131,8 +131,10 @@ async def test_the_request_of_an_archived_run_is_known_by_all_its_names(database
     assert (await runs.create(record)).archived is not None
     with pytest.raises(UsageError, match="another goal or other inputs"):
         await runs.create(record.model_copy(update={"input_sha256": "", "goal": "another"}))
-    elsewhere = await runs.create(record.model_copy(update={"tenant": "b", "run_id": "r2", "input_sha256": ""}))
-    assert elsewhere.run_id == "r2"
+    theirs = record.model_copy(update={"tenant": "b", "run_id": "r2", "input_sha256": ""})
+    with pytest.raises(UsageError, match="cannot be used here"):  # a thread stays its tenant's
+        await runs.create(theirs)
+    assert (await runs.create(theirs.model_copy(update={"thread_id": "another"}))).run_id == "r2"
     assert await Tombstones(database).archived() == 1
 
 
