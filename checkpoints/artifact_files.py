@@ -47,9 +47,17 @@ def files_at(url: str) -> Files:
 def folder_at(url: str) -> Path | None:
     """The folder of this machine that a path or `file://` URL names; None for a URL of anything else."""
     if "://" not in url:
-        return Path(url).expanduser()
+        return at_home(url)
     parts = urlsplit(url)
     return Path(unquote(parts.netloc + parts.path)) if parts.scheme in {"file", "local"} else None
+
+
+def at_home(path: str) -> Path:
+    """The path with `~` as a shell has it. StorageUnavailable where nobody is called so."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise StorageUnavailable(f"{path!r} begins with the home folder of somebody who is not there") from None
 
 
 def place_of(sha256: str) -> str:

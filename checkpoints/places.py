@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit, urlunsplit
 
-from checkpoints.artifact_files import folder_at, in_words, make_durably, sync_folder, troubles
+from checkpoints.artifact_files import at_home, folder_at, in_words, make_durably, sync_folder, troubles
 from plans.errors import ArtifactMissing, StorageUnavailable, Unreadable
 from plans.values import printable
 
@@ -46,7 +46,7 @@ def place_at(url: str) -> Place:
 def name_of(url: str) -> str:
     """How a place is written down: a folder by its whole path, and never a password."""
     if "://" not in url:
-        return str(Path(url).expanduser().absolute())
+        return str(at_home(url).absolute())
     parts = urlsplit(url)
     secret = parts.password
     netloc = parts.netloc.replace(f":{secret}@", "@") if secret is not None else parts.netloc

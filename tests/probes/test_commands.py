@@ -59,9 +59,7 @@ def sweep(lines: list[tuple[Place, list[str]]], project: Project, surestep: Run,
     for place, words in lines:
         with watched() as witness:
             wrong.append(tried(place, words, surestep))
-        allowed = [project.folder, Path("/dev/null")]
-        if place.is_file:
-            allowed.append(Path("/"))
+        allowed = [project.folder.parent if place.is_file else project.folder, Path("/dev/null")]
         outside = {path for path in witness.outside(*allowed) if "__pycache__" not in path.parts}
         wrong.append(f"{words!r:.300} wrote {sorted(map(str, outside))}" if outside else None)
         if not place.is_file:

@@ -12,14 +12,14 @@ import pytest
 
 from checkpoints.archive_files import read_file, rows_from
 from checkpoints.database import Database
-from checkpoints.places import place_at
+from checkpoints.places import name_of, place_at
 from checkpoints.rows import Row
 from checkpoints.sealing import SealedSecrets, SealingKey
 from checkpoints.serializer import StateSerializer
 from graph.gateway import Agent
 from nodes.fold import fold_journal
 from nodes.versions import readable_state
-from plans.errors import ArtifactMissing, SurestepError, Unreadable, VersionTooNew
+from plans.errors import ArtifactMissing, StorageUnavailable, SurestepError, Unreadable, VersionTooNew
 from plans.placeholders import Kept
 from tests.graph.conftest import OpenAgent
 from tests.graph.kits import Shop, plan, step
@@ -178,3 +178,10 @@ def test_a_manifest_that_is_none_is_told(manifest: str, tmp_path: Path) -> None:
         read_file(place_at(str(tmp_path)), "a", "journal.jsonl")
     with pytest.raises(Unreadable, match="archived journal"):
         rows_from("r1", b'{"n": 1}\n')
+
+
+def test_a_home_of_nobody_is_told() -> None:
+    """`~name` of somebody who is not there is a sentence, not a traceback."""
+    for work in (place_at, name_of):
+        with pytest.raises(StorageUnavailable, match="somebody who is not there"):
+            work("~nobody-is-called-so/x")
