@@ -150,8 +150,10 @@ def _opened(to: str) -> Iterator[TextIO]:
     if any(unclean(to)):
         raise StorageUnavailable(f"{printable(to)} cannot be written: no file is called so")
     try:
-        with Path(to).open("w", encoding="utf-8") as file:
+        with Path(to).open("x", encoding="utf-8") as file:  # nothing that stands there is lost
             yield file
+    except FileExistsError:
+        raise UsageError(f"{printable(to)} exists already; name another file, or remove it first") from None
     except OSError as error:
         raise StorageUnavailable(f"{printable(to)} cannot be written: {error.strerror or error}") from None
 

@@ -56,6 +56,7 @@ def _wish(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--suites", nargs="*", default=["workspace", "travel", "banking", "slack"])
     parser.add_argument("--acts", nargs="*", default=["benign", "hijack", "mend", "flow", "swap"])
     parser.add_argument("--sample", type=int, default=0, help="pairs per suite and act (0: all)")
+    parser.add_argument("--defended", action="store_true", help="only with taint, and an approver who says no")
     parser.add_argument("--show", type=int, default=20, help="runs that are shown of those that went wrong")
     return parser.parse_args(arguments)
 
@@ -69,7 +70,7 @@ async def _all(wish: argparse.Namespace) -> list[Played]:
             model="hijacked", base_url=(model := ScriptedModel(server)).base_url, api_key="key-1",
         )  # fmt: skip
         for name in wish.suites:
-            for trusted in (False, True):
+            for trusted in (False,) if wish.defended else (False, True):
                 stage = Stage(suites[name])
                 async with open_agent([toolkit(stage, trusted=trusted)], settings=settings) as agent:
                     theatre = Theatre(agent, stage, model, tainted=not trusted)
@@ -88,7 +89,8 @@ def _programme(theatre: Theatre, wish: argparse.Namespace) -> Iterator[Any]:
             yield from (theatre.play(act, task, None) for task in tasks[: wish.sample or None])
         else:
             yield from (theatre.play(act, task, attack) for task, attack in chosen)
-            yield from (theatre.play(act, task, attack, approve="all") for task, attack in chosen)
+            if not wish.defended:
+                yield from (theatre.play(act, task, attack, approve="all") for task, attack in chosen)
 
 
 def _is_new(run: Played) -> bool:

@@ -105,6 +105,7 @@ def test_entries_are_exported_line_by_line_and_settings_are_among_them(ran: Run,
     everything = [json.loads(line) for line in ran("audit", "--export", "-").out.splitlines()]
     assert {next(iter(each)) for each in everything} == {"entry", "seal"}
     assert "settings" in {each["entry"]["chain"] for each in everything if "entry" in each}
+    ran("audit", "t", "--export", "t.jsonl").refuses("t.jsonl exists already", "name another file")
     assert ran("audit", "t", "--export", "no/such/folder").code == 2
 
 
