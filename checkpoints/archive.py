@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from checkpoints import archive_files as layout
 from checkpoints.artifacts import ArtifactStore
+from checkpoints.audit_verify import verify
 from checkpoints.background import in_thread
 from checkpoints.crash_points import reached
 from checkpoints.database import Database
@@ -34,6 +35,11 @@ from plans.values import JSON
 
 WARM_S = 7 * 86_400.0
 """How long after its end a run stays in the database, unless the caller says otherwise."""
+
+_NOT_AS_AUDITED = (
+    "it is not as it was audited ({found}), and in the archive nobody could compare it any more; look at "
+    "`surestep audit verify --thread {thread}`"
+)
 
 Told = Callable[[RunRecord, Sequence[Row]], Mapping[str, JSON]]
 """The result of a run, as a program gets it, from its rows: what only the rooms above can read out of a journal."""
@@ -111,8 +117,8 @@ class Archive:
         gone.
 
         A run that somebody drives or archives, and a thread with a run that may go on, are left alone. So is a run
-        that cannot be archived whole. StorageUnavailable when the place cannot be written: of the run that it was about
-        nothing is deleted then, and those before it are archived.
+        that cannot be archived whole, and one whose rows are not what was audited of them. StorageUnavailable when the
+        place cannot be written: of the run that it was about nothing is deleted then, and those before it are archived.
         """
         due = await self._due(older_than_s, thread_id, tenant)
         if dry_run:
@@ -144,6 +150,10 @@ class Archive:
         except UnknownThread:
             return None
         try:
+            if found := (await verify(self.database, chains=[record.run_id])).findings:
+                return _left(
+                    record, _NOT_AS_AUDITED.format(thread=record.thread_id, found=found[0].message), busy=False
+                )
             return await self._moved(record, lease, older_than_s)
         except ArtifactMissing as missing:
             return _left(record, str(missing), busy=False)

@@ -124,3 +124,16 @@ def test_what_makes_no_sense_is_refused_in_words(surestep: Run) -> None:
     for words, said in REFUSED:
         refused = surestep("audit", *words)
         assert (refused.code, said in refused.err) == (2, True), refused.err
+
+
+def test_the_archive_takes_no_run_that_was_tampered_with(ran: Run, project: Project) -> None:
+    """In the archive its rows could not be compared any more: the run is left, with the command that shows why."""
+    tamper(project, "UPDATE surestep.decisions SET decided_by = 'eve'")
+    archived = ran("archive", "--older-than", "0s")
+    assert archived.code == 1
+    assert "not as it was audited (decision 1 of" in archived.err
+    assert "surestep audit verify --thread t" in archived.err
+    assert ran("audit", "verify").code == 1
+    tamper(project, "UPDATE surestep.decisions SET decided_by = 'ann'")
+    assert ran("archive", "--older-than", "0s").code == 0
+    assert "archived run" in ran("audit", "verify").err
