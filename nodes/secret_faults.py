@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from plans.faults import Fault
 from plans.lint_scope import fault
-from plans.placeholders import placeholders_in
+from plans.placeholders import placeholders_in, places_of
 from plans.plan import StepDraft
 from plans.references import Reference, UnresolvedReference, follow, located
-from plans.values import JSON
+from plans.values import JSON, Path
 from plans.wording import listed, nearest
 from tools.tool import Tool
-from tools.vault import BY_NAME
+from tools.vault import is_by_name, misplaced
 
 
 def secret_faults(
@@ -22,14 +22,23 @@ def secret_faults(
     and as they stand in the journal."""
     for position, step in enumerate(steps):
         tool = tools.get(step.tool or "")
-        for path, is_whole, reference in located(step.args):
-            at, place = (position, step), ("args", *path)
+        at = (position, step)
+        for path, _, reference in located(step.args):
             if (unknown := _unknown(reference, named["secrets"])) is not None:
-                yield fault("UNKNOWN_REFERENCE", f"there is no secret {unknown[0]!r}", at, place, fix=unknown[1])
-            elif is_whole and tool and path[0] not in tool.secret_args and _is_secret(reference, named):
-                message = f"{tool.name} does not keep {path[0]!r} secret, so that {reference} cannot stand there"
-                kept = f"arguments that it keeps secret: {listed(sorted(tool.secret_args)) or 'none'}"
-                yield fault("INVALID_ARGS", message, at, place, fix=kept)
+                yield fault(
+                    "UNKNOWN_REFERENCE", f"there is no secret {unknown[0]!r}", at, ("args", *path), fix=unknown[1]
+                )
+            elif tool and path[0] not in tool.secret_args and _is_secret(reference, named):
+                yield _misplaced(tool, path, str(reference), at)
+        for path in places_of(dict(step.args)) if tool else ():
+            if path[0] in misplaced(step.args, tool.secret_args):
+                yield _misplaced(tool, path, "the placeholder of a secret", at)
+
+
+def _misplaced(tool: Tool, path: Path, what: str, at: tuple[int, StepDraft]) -> Fault:
+    message = f"{tool.name} does not keep {path[0]!r} secret, so that {what} cannot stand there"
+    kept = f"arguments that it keeps secret: {listed(sorted(tool.secret_args)) or 'none'}"
+    return fault("INVALID_ARGS", message, at, ("args", *path), fix=kept)
 
 
 def _unknown(reference: Reference, known: Mapping[str, JSON]) -> tuple[str, str] | None:
@@ -51,4 +60,4 @@ def _is_secret(reference: Reference, named: Mapping[str, Mapping[str, JSON]]) ->
         value = follow(reference, named.__getitem__)
     except UnresolvedReference:
         return False
-    return any(each.startswith(BY_NAME) for each in placeholders_in(value))
+    return any(map(is_by_name, placeholders_in(value)))

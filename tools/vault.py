@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 from plans.credentials import replaced_in
 from plans.failure import ToolFailure
-from plans.placeholders import Kept, alone_in, hider, name_of, placeholder, placeholders_in, places_of, put_back
+from plans.placeholders import Kept, hider, name_of, placeholder, placeholders_in, places_of, put_back
 from plans.texts import mapped
 from plans.values import JSON, Path
 from tools.redaction import known_blanked, value_without
@@ -200,10 +200,15 @@ def _whole(value: Any, secret: str, shown: str) -> Any:
 
 
 def misplaced(args: Mapping[str, JSON], secret_args: frozenset[str]) -> list[str]:
-    """Arguments that are given a secret by its name, and are not kept secret by their tool. Within a longer text a
-    placeholder may stand: it stays one."""
-    alone = alone_in(dict(args)).items()
-    return [str(path[0]) for path, shown in alone if path[0] not in secret_args and shown.startswith(BY_NAME)]
+    """Arguments in which a secret stands by its name, alone or within a longer text, and that their tool does not keep
+    secret."""
+    others = {name: item for name, item in args.items() if name not in secret_args}
+    return [name for name, item in others.items() if any(map(is_by_name, placeholders_in(item)))]
+
+
+def is_by_name(shown: str) -> bool:
+    """Whether a placeholder stands for a secret that somebody has named on purpose."""
+    return shown.startswith(BY_NAME)
 
 
 def hidden_in(tool: Tool, args: Mapping[str, JSON]) -> list[Path]:

@@ -125,11 +125,12 @@ async def test_a_plan_that_misplaces_a_secret_is_told_before_anything_runs(agent
         step("s1", "change", args={"password": "${secrets.crm_pasword}"}),
         step("s2", "look", args={"session": "${secrets.crm_password}"}),
         step("s3", "look", args={"session": "${inputs.new}"}),
+        step("s4", "look", args={"session": "pw ${secrets.crm_password}, as I said"}),
     )
     with pytest.raises(PlanRejected) as refused:
         await agent.plan(plan=wrong, inputs={"new": SecretStr("other-secret")})
     told = str(refused.value)
     assert "there is no secret 'crm_pasword' (did you mean ${secrets.crm_password}?)" in told
     assert "look does not keep 'session' secret" in told
-    assert told.count("does not keep") == 2
+    assert told.count("does not keep") == 3
     assert SECRET not in told

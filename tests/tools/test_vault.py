@@ -162,7 +162,9 @@ async def test_a_secret_that_is_not_for_the_tool_or_not_there_fails_before_the_c
     [
         ({"body": "[sealed:secrets.pin#" + "0" * 16 + "]"}, ["body"]),
         ({"body": ["[sealed:inputs.pin#" + "0" * 16 + "]"]}, ["body"]),
-        ({"body": "it is [sealed:secrets.pin#" + "0" * 16 + "]"}, []),
+        ({"body": "it is [sealed:secrets.pin#" + "0" * 16 + "]"}, ["body"]),
+        ({"body": {"deep": ["or [sealed:inputs.pin#" + "0" * 16 + "]"]}}, ["body"]),
+        ({"pin": "it is [sealed:secrets.pin#" + "0" * 16 + "]"}, []),
         ({"body": "[sealed:session_id#" + "0" * 16 + "]"}, []),
         ({"pin": "[sealed:secrets.pin#" + "0" * 16 + "]"}, []),
     ],
