@@ -17,7 +17,7 @@ from plans.faults import Fault
 from plans.plan import Risk, StepDraft
 from plans.policy import NO_TERMS, Policy, Terms
 from plans.policy_rulings import Action, Ruling, both_terms, ruling, surely_denied
-from plans.provenance import Provenance
+from plans.provenance import DEFAULT, Provenance
 from plans.references import UnresolvedReference, references_in, resolve
 from plans.values import JSON
 from tools.tool import Tool
@@ -87,10 +87,11 @@ def action_of(
     unknown: Collection[str] = (),
     sources: tuple[Provenance, ...] | None = None,
 ) -> Action:
-    """A call as a policy sees it, its tool's own defaults filled in."""
+    """A call as a policy sees it, its tool's own defaults filled in; nobody's text stands in those."""
     schema = tool.input_schema
     declared: Mapping[str, Any] = schema.get("properties") or {}
-    defaults = {name: value for name, value in defaults_of(tool).items() if name not in unknown}
+    defaults = {name: value for name, value in defaults_of(tool).items() if name not in {*unknown, *args}}
+    own = tuple(Provenance(argument=name, source=DEFAULT) for name in defaults)
     return Action(
         tool=tool.name,
         effect=tool.effect,
@@ -101,7 +102,7 @@ def action_of(
         tenant=actor.tenant,
         takes=frozenset(declared) if schema.get("additionalProperties") is False else None,
         unknown=frozenset(unknown),
-        sources=sources,
+        sources=sources if sources is None else (*sources, *own),
     )
 
 

@@ -12,9 +12,12 @@ from nodes.fold import RunFold, fold
 from nodes.policing import NOBODY, Actor, action_of, asking_terms, denied_steps, may_be_called, on_terms, still_counts
 from plans.plan import Source, Step, StepDraft
 from plans.policy import Policy, Terms
+from plans.policy_rulings import ruling
+from plans.provenance import Provenance
 from tests.nodes.rows import Row, a_plan, a_step, answered, begun, planned
 from tests.nodes.test_admit import TOOLS, facts
 from tests.plans.policy_samples import policy
+from tools.registry import Registry, Toolkit
 
 SEND = a_step("a", tool="send", args={"to": "ann", "text": "hi"})
 REFUND = a_step("a", tool="refund", args={"amount": 5}, risk="high")
@@ -73,6 +76,24 @@ def test_what_no_rule_fits_is_refused_and_what_is_denied_too() -> None:
     assert "'r1'" in denied.failure.message
     assert "no mail today" in denied.failure.message
     assert isinstance(admitted(a_step("a", args={"item": "x"}), policy()), Run)
+
+
+def test_what_a_tool_fills_in_itself_is_nobodys_text() -> None:
+    """A rule for calls without strangers' text fits where an argument is left to its default, and not where somebody
+    has given one that nobody knows the source of."""
+    kit = Toolkit("shop")
+
+    @kit.tool(effect="irreversible", risk="low")
+    def refund(amount: int, currency: str = "EUR") -> str:
+        """Refund."""
+        return f"{amount} {currency}"
+
+    tool = Registry.of(kit)["refund"]
+    clean = policy({"tools": "refund", "tainted": False, "args": {"currency": {"one_of": "EUR"}}, "then": "allow"})
+    known = (Provenance(argument="amount", source="plan"),)
+    assert ruling([clean], action_of(tool, {"amount": 5}, NOBODY, sources=known)).then == "allow"
+    given = action_of(tool, {"amount": 5, "currency": "EUR"}, NOBODY, sources=known)
+    assert ruling([clean], given).then == "deny"
 
 
 def test_a_rule_that_asks_names_who_decides() -> None:
