@@ -191,7 +191,7 @@ class Agent:
 
     def validate(self, text: str, *, finish_reason: str | None = None) -> Validation:
         """Judge a plan, or a model's raw answer: every fault at once."""
-        return validation(self.engine.registry, text, finish_reason)
+        return validation(self.engine.registry, text, finish_reason, secrets=self.engine.secret_names)
 
     async def approvals(self, thread_id: str | None = None) -> list[ApprovalRequest]:
         """What waits for a person, on one thread or on all."""

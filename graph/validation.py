@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
+from nodes.secret_faults import secret_faults
 from plans.faults import Fault, errors_among
 from plans.limits import Limits
 from plans.lint import DEFAULT_LIMITS, build_plan, lint_reading
+from plans.placeholders import placeholder
 from plans.reader import read_plan
+from plans.values import JSON
+from tools.vault import NAMED
 
 if TYPE_CHECKING:
     from tools.registry import Registry
@@ -32,11 +37,19 @@ def unreadable(message: str) -> Validation:
 
 
 def validation(
-    registry: Registry, text: str, finish_reason: str | None = None, limits: Limits = DEFAULT_LIMITS
+    registry: Registry,
+    text: str,
+    finish_reason: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    secrets: Collection[str] = (),
 ) -> Validation:
-    """Every fault of a plan's text, and the plan it gives if it has none. Any input counts as given."""
+    """Every fault of a plan's text, and the plan it gives if it has none. Any input counts as given, and as no secret;
+    `secrets` are the names of those that the settings have."""
     reading = read_plan(text, finish_reason)
     faults = lint_reading(reading, registry, inputs=None, limits=limits)
+    if reading.draft is not None:
+        known: dict[str, JSON] = {name: placeholder(f"{NAMED}{name}", "", b"") for name in secrets}
+        faults += secret_faults(reading.draft.steps, registry, {"inputs": {}, "secrets": known})
     plan: dict[str, Any] | None = None
     if reading.draft is not None and not errors_among(faults):
         built = build_plan(reading.draft, registry, plan_id="validated", revision=1, source="file")

@@ -56,7 +56,8 @@ def validate_file(
     body = read_bytes(file, "the plan")
     bounds = limits_from(values(limits, "--limit"))
     try:
-        found = validation(registry_for(load_settings(toolkits)), answer_in(body), finish_reason, bounds)
+        settings = load_settings(toolkits)
+        found = validation(registry_for(settings), answer_in(body), finish_reason, bounds, [*settings.secrets])
     except NoText as error:
         found = unreadable(f"the file {error}")
     if as_json:

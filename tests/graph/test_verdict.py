@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -11,7 +12,8 @@ from graph.commands.reading import NoText, answer_in
 from graph.commands.verdict import MOST_SHOWN, verdict_lines
 from graph.validation import Validation, validation
 from plans.faults import Fault
-from tools.registry import Registry
+from tests.graph.kits import plan, step
+from tools.registry import Registry, Toolkit
 
 
 def lines(*faults: Fault, repaired: bool = False, steps: int = 0, width: int = 80) -> list[str]:
@@ -109,3 +111,20 @@ def test_bytes_that_are_no_text_are_told_in_words(body: bytes, words: str | None
         return
     with pytest.raises(NoText, match=re.escape(words)):
         answer_in(body)
+
+
+def test_secrets_that_nobody_knows_or_that_stand_in_the_open_are_told_beside_all_else() -> None:
+    """As a run would refuse them; where they may stand they are no fault."""
+    kit = Toolkit("mail")
+
+    @kit.tool(effect="irreversible", risk="low")
+    def send(to: str, password: str) -> str:
+        """Send."""
+        return to + password
+
+    args = ({"to": "pw ${secrets.crm}", "password": "${secrets.nix}"}, {"to": "a", "password": "${secrets.crm}"})
+    steps = [step("s1", "nope"), *(step(f"s{number}", "send", args=each) for number, each in enumerate(args, start=2))]
+    found = validation(Registry.of(kit), json.dumps(plan(*steps)), secrets=["crm"])
+    told = [(fault.code, fault.path) for fault in found.faults if fault.severity == "error"]
+    assert told == [("UNKNOWN_TOOL", "steps[0].tool"), ("INVALID_ARGS", "steps[1].args.to"),
+                    ("UNKNOWN_REFERENCE", "steps[1].args.password")]  # fmt: skip
