@@ -30,8 +30,8 @@ def secret_faults(
                 )
             elif tool and path[0] not in tool.secret_args and _is_secret(reference, named):
                 yield _misplaced(tool, path, str(reference), at)
-        for path in places_of(dict(step.args)) if tool else ():
-            if path[0] in misplaced(step.args, tool.secret_args):
+        for path in places_of(dict(step.args)):
+            if tool and path[0] in misplaced(step.args, tool.secret_args):
                 yield _misplaced(tool, path, "the placeholder of a secret", at)
 
 

@@ -16,8 +16,8 @@ REPLAN = "replan"
 
 class Provenance(BaseModel):
     """The source of one value. `argument` is its path in the arguments ("recipient", "items[0].url"); `source` is
-    "plan", "person", "default", "replan", or what it was read from ("inputs.orders", "s1.email"); `tool` gave it, where a tool
-    did. What is not `trusted` was, or was made from, text that a stranger may have written."""
+    "plan", "person", "default", "replan", or what it was read from ("inputs.orders", "s1.email"); `tool` gave it,
+    where a tool did. What is not `trusted` was, or was made from, text that a stranger may have written."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
