@@ -13,7 +13,10 @@ How = Literal["added", "removed", "changed"]
 MARKS: Mapping[How, str] = {"added": "+", "removed": "-", "changed": "~"}
 LONGEST = 80
 """Characters of a value that are told in one line; all of it stands in the change itself."""
+BEFORE = 20
+"""Characters of what is the same in two long values that are told before where they begin to differ."""
 _OF_NO_STEP = "the answer"
+_NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Change:
         """The change in one line, for people."""
         name = self.step or _OF_NO_STEP
         if self.how == "changed":
-            told = "; ".join(f"{each}: {_short(was)} → {_short(now)}" for each, (was, now) in self.fields.items())
+            told = "; ".join(f"{place}: {was} → {now}" for place, was, now in _told(self.fields))
             return f"{MARKS[self.how]} {name}  {told}"
         about = " · ".join(filter(None, (self.what, self.title)))
         return f"{MARKS[self.how]} {name}  {about}{_arguments(self)}"
@@ -74,7 +77,37 @@ def _arguments(change: Change) -> str:
     return "" if was is None and now is None else f"  {_short(was if now is None else now)}"
 
 
+def _told(fields: Mapping[str, tuple[Any, Any]]) -> Iterator[tuple[str, str, str]]:
+    """Each place where two values differ, through objects, with what stood there and what stands there now."""
+    for name, (was, now) in fields.items():
+        if isinstance(was, Mapping) and isinstance(now, Mapping):
+            names = [each for each in {**was, **now} if each not in was or each not in now or was[each] != now[each]]
+            inner = {f"{name}.{each}": (was.get(each, _NOTHING), now.get(each, _NOTHING)) for each in names}
+            yield from _told(inner)
+        else:
+            one, other = _text(was), _text(now)
+            yield name, *_around(one, other)
+
+
+def _around(one: str, other: str) -> tuple[str, str]:
+    """Two texts cut to where they begin to differ."""
+    pairs = enumerate(zip(one, other, strict=False))
+    same = next((place for place, (mine, yours) in pairs if mine != yours), min(len(one), len(other)))
+    start = max(0, same - BEFORE) if max(len(one), len(other)) > LONGEST else 0
+    return _cut(one, start), _cut(other, start)
+
+
+def _cut(text: str, start: int) -> str:
+    shown = f"{'…' if start else ''}{text[start:]}"
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+
+
 def _short(value: Any) -> str:
+    return _cut(_text(value), 0)
+
+
+def _text(value: Any) -> str:
+    if value is _NOTHING:
+        return "(nothing)"
     text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return " ".join(text.split())

@@ -19,6 +19,8 @@ def revised(revisions: Sequence[Revision]) -> Iterator[str]:
     for each in revisions:
         why = f": {' '.join(each.why.split())}" if each.why else ""
         yield f"plan, revision {each.revision} ({each.source.replace('_', ' ')}){why}"
+        if not each.changes:
+            yield "  nothing is another way"
         for change in each.changes[:MOST_CHANGES]:
             yield f"  {change.line}"
         if (more := len(each.changes) - MOST_CHANGES) > 0:
