@@ -60,7 +60,10 @@ def _after(word: Word, approval: Approval) -> ApprovalConflict:
     match approval.status:
         case "expired":
             late = _at(approval.request.expires_at)
-            return LateDecision(f"{what} was not answered in time{late} and counts as rejected")
+            return LateDecision(
+                f"{what} was not answered in time{late} and counts as rejected; "
+                f"`surestep resume {approval.request.thread_id}` goes on without it, and so does `surestep sweep`"
+            )
         case "withdrawn":
             return StaleDecision(
                 f"the question about {what} was withdrawn: the plan has changed, and it does not arise"

@@ -89,6 +89,8 @@ def unanswered(fold: RunFold, action: str, ruled: Ruling) -> str | None:
     decided = fold.decisions.get(action)
     if decided is None:
         return ""
-    if ruled.terms is None or not still_counts(decided, ruled.terms):
-        return "; it was approved on other terms than those that hold now"
-    return None
+    if ruled.terms is not None and still_counts(decided, ruled.terms):
+        return None
+    if (decided.get("decision") or {}).get("type") == "edit":
+        return f"; {decided.get('by', 'somebody')} has given it these arguments, which is one person's word"
+    return "; it was approved on other terms than those that hold now"

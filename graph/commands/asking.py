@@ -6,13 +6,14 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from graph.commands.editing import as_yaml, edited
 from graph.commands.exactly import name_shown, origins_shown, reason_shown, value_shown
 from graph.commands.printing import harmless, say
 from graph.commands.shared import surestep
 from graph.commands.terminal import forget_typed
-from graph.commands.terms import told_terms
+from graph.commands.terms import Votes, at, told_terms
 from nodes.answers import ABOUT_A_PLAN, ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond, Vote
 
@@ -54,7 +55,14 @@ def request_text(request: ApprovalRequest, votes: Sequence[Vote] = ()) -> str:
 def _until(request: ApprovalRequest) -> str:
     if request.expires_at is None:
         return ""
-    return f"  no answer by {request.expires_at.astimezone():%Y-%m-%d %H:%M:%S} counts as a no"
+    if has_expired(request):
+        return f"  nobody answered by {at(request.expires_at)}, which counts as a no"
+    return f"  no answer by {at(request.expires_at)} counts as a no"
+
+
+def has_expired(request: ApprovalRequest) -> bool:
+    """Whether it is too late to answer."""
+    return request.expires_at is not None and request.expires_at <= datetime.now(UTC)
 
 
 def _what_is_asked(request: ApprovalRequest) -> str:
@@ -91,6 +99,11 @@ def _indented(text: str) -> str:
     return text.strip().replace("\n", "\n  ")
 
 
+def go_on(thread: str, toolkits: Sequence[str]) -> str:
+    """The command line that goes on with a run whose question nobody answered in time."""
+    return f"{surestep('resume', thread, toolkits=toolkits)}    goes on without it"
+
+
 def answers(request: ApprovalRequest, toolkits: Sequence[str]) -> list[str]:
     """The command lines that answer a request, each with what it means where that is not plain."""
     asked = (request.thread_id, request.step_id)
@@ -109,11 +122,12 @@ def answers(request: ApprovalRequest, toolkits: Sequence[str]) -> list[str]:
     ]
 
 
-async def asked_at_terminal(requests: Sequence[ApprovalRequest]) -> dict[str, Decision]:
-    """A decision for each request that the person answers now; what is left for later is not in it."""
+async def asked_at_terminal(requests: Sequence[ApprovalRequest], votes: Votes) -> dict[str, Decision]:
+    """A decision for each request that the person answers now; what is left for later is not in it. `votes` are what
+    others have said, by approval id."""
     decisions: dict[str, Decision] = {}
     for request in requests:
-        say(f"\n{request_text(request)}")
+        say(f"\n{request_text(request, votes.get(request.approval_id, ()))}")
         decision = await _answer(request)
         if decision is not None:
             decisions[request.approval_id] = decision

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from graph.commands.asking import answers, request_text
+from graph.commands.asking import answers, go_on, has_expired, request_text
 from graph.commands.printing import show
 from graph.commands.shared import surestep
 from graph.commands.view import spent
 from plans.wording import counted
 
 if TYPE_CHECKING:
+    from graph.commands.terms import Votes
     from graph.result import RunResult
 
 MOST_TOLD = 6
@@ -19,7 +20,13 @@ MOST_TOLD = 6
 STYLE = {"done": "green", "paused": "yellow", "failed": "red", "limited": "yellow", "cancelled": "red"}
 
 
-def show_end(result: RunResult, toolkits: Sequence[str] = (), *, asked: bool = False) -> None:
+def show_end(
+    result: RunResult,
+    toolkits: Sequence[str] = (),
+    *,
+    asked: bool = False,
+    votes: Votes | None = None,
+) -> None:
     """Print the end of a run for a person, who may just have been asked about all that waits."""
     from rich.text import Text
 
@@ -30,7 +37,7 @@ def show_end(result: RunResult, toolkits: Sequence[str] = (), *, asked: bool = F
     if result.report_ref:
         show("", f"report: {result.report_ref}")
     for request in () if asked else result.approvals:
-        show("", request_text(request))
+        show("", request_text(request, (votes or {}).get(request.approval_id, ())))
     status = f"{result.status}, in part" if result.partial else result.status
     show("", Text.assemble((status, f"bold {STYLE.get(result.status, '')}"), (f" · {figures(result)}", "dim")))
     if result.archived:
@@ -65,7 +72,9 @@ def _advice(result: RunResult, toolkits: Sequence[str]) -> list[str]:
     thread = result.thread_id
     match result.status:
         case "paused":
-            first = [answer for request in result.approvals[:1] for answer in answers(request, toolkits)]
+            if not (open_still := [each for each in result.approvals if not has_expired(each)]):
+                return [go_on(thread, toolkits)]
+            first = answers(open_still[0], toolkits)
             told = [f"{'answer with' if index == 0 else 'or':>11}: {answer}" for index, answer in enumerate(first)]
             more = (
                 f"{'and':>11}: {surestep('approvals', thread, toolkits=toolkits)}    lists all {len(result.approvals)}"

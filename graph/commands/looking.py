@@ -9,6 +9,7 @@ from graph.commands.printing import harmless, print_json, show, write_bytes
 from graph.commands.resumed import resumptions
 from graph.commands.revised import revised
 from graph.commands.shared import opened, waited
+from graph.commands.terms import Votes, votes_on
 from nodes.origins import age
 from plans.errors import InvalidInput
 from plans.wording import listed
@@ -43,20 +44,22 @@ def show_thread(thread: str, output: str | None, raw: str | None, *, as_json: bo
         raise InvalidInput("--output and --raw print one thing each; give one of them")
     opening = opened([], calls=False)
 
-    async def work() -> RunResult | bytes:
+    async def work() -> tuple[RunResult | bytes, Votes]:
         async with opening as agent:
             result = await agent.show(thread)
             if output is not None:
-                return await agent.output(thread, _reference(result, output))
-            return result if raw is None else await agent.output(thread, _raw_reference(result, raw))
+                return await agent.output(thread, _reference(result, output)), {}
+            if raw is not None:
+                return await agent.output(thread, _raw_reference(result, raw)), {}
+            return result, await votes_on(agent, thread)
 
-    found = waited(work)
+    found, votes = waited(work)
     if isinstance(found, bytes):
         write_bytes(found)
     elif as_json:
         print_json(found.as_json())
     else:
-        _show(found)
+        _show(found, votes)
 
 
 def _reference(result: RunResult, unit: str) -> str:
@@ -85,7 +88,7 @@ def _flat(steps: Sequence[StepResult]) -> Iterator[StepResult]:
         yield from step.children
 
 
-def _show(result: RunResult) -> None:
+def _show(result: RunResult, votes: Votes) -> None:
     from graph.commands.ending import show_end
 
     show(result.goal, "")
@@ -102,7 +105,7 @@ def _show(result: RunResult) -> None:
     show_table(("step", "tool", "status", "attempts", "time", ""), rows, "no plan")
     for line in (*resumptions(result.resumes), *revised(result.revisions)):
         show(line)
-    show_end(result)
+    show_end(result, votes=votes)
 
 
 def _made_from(template: TemplateUse) -> str:

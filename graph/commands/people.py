@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from graph.commands.asking import ASKED_FOR, answers, request_text
+from graph.commands.asking import ASKED_FOR, answers, go_on, has_expired, request_text
 from graph.commands.printing import print_json, say, show
 from graph.commands.reading import read_text
 from graph.commands.run import Drive, end
 from graph.commands.shared import opened, waited
+from graph.commands.terms import at
 from nodes.answers import ABOUT_A_PLAN, ALLOWED
 from plans.decisions import ABOUT_PLAN, ApprovalRequest, Approve, Decision, Edit, Reject, Respond
 from plans.errors import ApprovalConflict, InvalidInput
@@ -44,10 +45,11 @@ def list_approvals(thread: str | None, toolkits: Sequence[str], *, as_json: bool
     if not waiting:
         show("nothing waits for a person")
     for request, said in [(each.request, each.votes) for each in waiting]:
-        since = f"thread {request.thread_id}, since {request.created_at:%Y-%m-%d %H:%M}"
+        since = f"thread {request.thread_id}, since {at(request.created_at)}"
         show(since, request_text(request, said))
-        for answer in answers(request, toolkits):
-            show(f"  {answer}")
+        ways = [go_on(request.thread_id, toolkits)] if has_expired(request) else answers(request, toolkits)
+        for way in ways:
+            show(f"  {way}")
 
 
 def allowed(happened: str | None, answer: str | None, plan: Path | None) -> Decision:

@@ -14,6 +14,7 @@ from graph.commands.printing import print_json, say
 from graph.commands.reading import paths, read_text, values
 from graph.commands.shared import OVER, opened, surestep
 from graph.commands.stopping import Stopping, waited
+from graph.commands.terms import Votes, votes_on
 from graph.commands.view import View
 from nodes.ids import new_id
 from plans.errors import ApprovalConflict, InvalidInput, PlanRejected, UnknownThread
@@ -87,6 +88,7 @@ class Drive:
         self.watch = watch(self.view, self.stopping, quiet=self.as_json)
         self.asked = False
         self.last_word: str | None = None
+        self.votes: Votes = {}
         self._agent: Agent | None = None
 
     def opened(self, agent: Agent) -> None:
@@ -108,7 +110,10 @@ class Drive:
     async def answered(self, agent: Agent, result: RunResult) -> RunResult:
         """Ask at the terminal, as long as somebody there answers."""
         self.thread = result.thread_id  # a request that was made before has its run on another thread
-        while result.status == "paused" and self.approve == "ask" and self.watch.can_ask:
+        while result.status == "paused":
+            self.votes = await votes_on(agent, self.thread)
+            if self.approve != "ask" or not self.watch.can_ask:
+                break
             decisions = await self._decisions(result.approvals)
             if not decisions:
                 break
@@ -137,7 +142,7 @@ class Drive:
         try:
             self.asked = True
             with self.watch.paused():
-                return await asked_at_terminal(requests)
+                return await asked_at_terminal(requests, self.votes)
         except asyncio.CancelledError:  # Ctrl-C at a question leaves it for later
             return {}
 
@@ -208,7 +213,7 @@ def end(drive: Drive, start: Callable[[Agent], Awaitable[RunResult]]) -> NoRetur
     elif not stopped:
         from graph.commands.ending import show_end
 
-        show_end(result, drive.toolkits, asked=drive.asked)
+        show_end(result, drive.toolkits, asked=drive.asked, votes=drive.votes)
     if drive.last_word is not None:
         say(drive.last_word)
     if stopped:

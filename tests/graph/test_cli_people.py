@@ -150,12 +150,16 @@ def test_a_request_says_who_may_answer_it_and_who_has() -> None:
     at = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
     request = ApprovalRequest(
         approval_id="x", run_id="r", thread_id="t", step_id="s1", tool="send", args={"to": "eve"}, args_sha256="h",
-        risk="high", reason="rule", created_at=at, expires_at=at, approvers=("lead", "boss"), needed=2, rule="mails",
+        risk="high", reason="rule", created_at=at, expires_at=at, approvers=("lead", "boss"), needed=2, rule="m",
         escalates_at=at, escalates_to=("owner",),
     )  # fmt: skip
     vote = Vote(by=Principal(name="ann"), decision=Approve(), via="library", at=at)
     assert request_text(request, [vote]).splitlines()[2:-1] == [
         "  to   eve",
-        "  asked: 2 people with the role lead or boss and from 03:04:00 UTC on also owner and by the rule 'mails'",
+        "  asked: 1 more person with the role lead or boss; from 2026-01-02 03:04:00 UTC on owner too; by the rule 'm'",
         "  agreed: ann (1 of 2)",
     ]
+    assert "asked: 2 people with the role lead or boss; from" in request_text(request)
+    assert request_text(request).endswith("nobody answered by 2026-01-02 03:04:00 UTC, which counts as a no")
+    later = request.model_copy(update={"expires_at": at.replace(year=2999)})
+    assert request_text(later).endswith("  no answer by 2999-01-02 03:04:00 UTC counts as a no")

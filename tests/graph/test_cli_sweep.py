@@ -106,3 +106,18 @@ def test_sweeping_until_stopped_finds_what_comes_and_ends_in_order(
     for line in ("t: nobody has answered s1 (send) in time, which is a no", "t: gone on with (expired), now failed"):
         assert err.decode().count(line) == 1, err
     assert {"approval.expired", "run.failed"} <= set(receiver.types())
+
+
+def test_what_was_not_answered_in_time_is_gone_on_with(
+    project: Project, paused: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is told to answer it any more, and who does is told what to do instead."""
+    monkeypatch.setenv("SURESTEP_APPROVAL_EXPIRES_S", "1")
+    project.write("q.json", ASKS)
+    assert paused("run", "--plan", "q.json", *KIT, "--thread", "u").code == 3
+    time.sleep(1.1)
+    shown = paused("show", "u").out
+    assert "which counts as a no" in shown
+    assert "surestep resume u" in shown
+    assert "approve" not in shown.partition("why")[2].partition("\n")[2]
+    paused("approve", "u", "s1", *KIT).refuses("was not answered in time", "surestep resume u", "surestep sweep")

@@ -154,6 +154,8 @@ def test_an_approval_counts_on_the_terms_it_was_given_on() -> None:
         asked = after(**weaker)
         assert isinstance(asked, Ask)
         assert "other terms" in asked.reason
+    edited = admitted(SEND, two, rows=(answered("a", {"type": "edit", "args": dict(SEND.args)}, **call, by="bea"),))
+    assert edited.reason.endswith("; bea has given it these arguments, which is one person's word")
     assert isinstance(after(approvers=["lead"], needed=3), Run)
     assert isinstance(after(approvers=["lead"], needed=2, escalates_to=["intern"]), Ask)
 
