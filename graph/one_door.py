@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from langgraph.errors import InvalidUpdateError
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command
+from pydantic import ValidationError
 
 from nodes.state import AgentInput, AgentOutput, AgentState, Context
-from plans.errors import InvalidInput
+from plans.errors import InvalidInput, UsageError
+from plans.values import dotted
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -45,8 +47,12 @@ class OneDoor(StateGraphOfRuns):
             config = _newest(config)
             if isinstance(given, Command) and named != (await self._at(config)):
                 given = None
-        async for said in super().astream(given, config, **more):
-            yield said
+        try:
+            async for said in super().astream(given, config, **{**more, "context": _context(more.get("context"))}):
+                yield said
+        except UsageError as error:
+            error.__class__ = _told_to_clients(type(error))
+            raise
 
     async def _at(self, config: RunnableConfig) -> str | None:
         """The thread's newest checkpoint."""
@@ -65,6 +71,26 @@ class OneDoor(StateGraphOfRuns):
 def one_door(graph: StateGraphOfRuns) -> OneDoor:
     """The same graph with all doors closed but the one for goals, instructions and answers."""
     return OneDoor(**vars(graph))
+
+
+def _told_to_clients(kind: type[UsageError]) -> type[UsageError]:
+    """The same kind of error, whose sentence a LangGraph server tells to who has sent what it is about: of others than
+    Python's own it tells that there was one."""
+    return kind if issubclass(kind, ValueError) else type(kind.__name__, (kind, ValueError), {"__doc__": kind.__doc__})
+
+
+def _context(given: Any) -> Any:
+    """What a caller says beside its input, read. Raises InvalidInput, which says what may be said."""
+    if not isinstance(given, Mapping):
+        return given
+    try:
+        return Context.model_validate(given)
+    except ValidationError as error:
+        wrong = sorted({dotted(each["loc"]) for each in error.errors()})
+        raise InvalidInput(
+            f"the context says what cannot be said there: {', '.join(wrong)}. It may have `approve` (ask or none), "
+            "`role` (one of the caller's), `review` (first or every) and `limits`"
+        ) from None
 
 
 def _newest(config: RunnableConfig) -> RunnableConfig:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -16,7 +16,10 @@ from nodes.answers import ALLOWED
 from plans.clarification import Question
 from plans.decisions import DECISION, ApprovalRequest, Decision
 from plans.errors import ApprovalConflict, MalformedDecision, StaleDecision, UnknownApproval
-from plans.values import printable
+from plans.values import dotted, printable
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 BINDING = ("approval_id", "args_sha256")
 """What a decision may say of its request, beside what LangChain's says."""
@@ -86,11 +89,11 @@ def _by_name(known: Mapping[str, ApprovalRequest], item: Mapping[str, Any], name
     name = item["approval_id"]
     if not isinstance(name, str) or (request := known.get(name)) is None:
         return Said(None, why_not=UnknownApproval(f"{printable(str(name))!r} is none of the requests that wait here"))
-    return _read(request, item) if names.count(name) == 1 else _malformed(request, f"{name} is decided twice")
+    return read_decision(request, item) if names.count(name) == 1 else _malformed(request, f"{name} is decided twice")
 
 
 def _by_place(request: ApprovalRequest, item: Any, too_early: Callable[[ApprovalRequest], bool]) -> Said:
-    said = _read(request, item)
+    said = read_decision(request, item)
     if said.decision is None or not too_early(request):
         return said
     what = f"{request.tool} of step {request.step_id}"
@@ -98,7 +101,8 @@ def _by_place(request: ApprovalRequest, item: Any, too_early: Callable[[Approval
     return Said(request, why_not=StaleDecision(why))
 
 
-def _read(request: ApprovalRequest, item: Any) -> Said:
+def read_decision(request: ApprovalRequest, item: Any) -> Said:
+    """One decision about this request, as a client writes it; `why_not` where it is none."""
     if not isinstance(item, Mapping):
         return _malformed(request, "a decision is an object with a `type`")
     said = {key: value for key, value in item.items() if key not in BINDING}
@@ -112,11 +116,24 @@ def _read(request: ApprovalRequest, item: Any) -> Said:
     try:
         decision = DECISION.validate_python(said)
     except ValidationError as error:
-        return _malformed(request, "; ".join(each["msg"] for each in error.errors()))
+        return _malformed(request, "; ".join(_in_words(request, each) for each in error.errors()))
     seen = item.get("args_sha256")
     if seen is not None and not isinstance(seen, str):
         return _malformed(request, "args_sha256 is the hash that was shown")
     return Said(request, decision, args_sha256=seen)
+
+
+def _in_words(request: ApprovalRequest, error: ErrorDetails) -> str:
+    place = dotted(error["loc"][1:])
+    match error["type"]:
+        case "union_tag_invalid" | "union_tag_not_found":
+            return f"its `type` has to be one of {', '.join(ALLOWED[request.kind])}"
+        case "missing":
+            return f"`{place}` is missing"
+        case "extra_forbidden":
+            return f"it has no `{printable(place)}`"
+        case _:
+            return f"`{place}` is not what it should be"
 
 
 def _malformed(request: ApprovalRequest | None, what: str) -> Said:

@@ -14,7 +14,7 @@ from graph.gateway import Agent
 from graph.result import RunResult
 from nodes.state import Drafted, Planning
 from plans.decisions import Approve
-from plans.errors import InvalidInput
+from plans.errors import InvalidInput, NotPermitted
 from plans.plan import PlanDraft
 from tests.nodes.test_approve import Office
 from tests.running import plan, running, step
@@ -42,6 +42,28 @@ UPDATES: list[tuple[str | None, dict[str, Any]]] = [
     ("finish", {"status": "done"}),
     (None, {"approvals": []}),
 ]
+
+
+@pytest.mark.parametrize(
+    ("context", "kind", "says"),
+    [
+        ({"role": "admin"}, NotPermitted, "cannot act as 'admin'"),
+        ({"approve": "all"}, InvalidInput, "cannot be said there: approve. It may have `approve` (ask or none)"),
+        ({"tenant": "acme", "limits": {"max_steps": "x"}}, InvalidInput, "there: limits.max_steps, tenant. It may"),
+    ],
+)
+async def test_a_context_that_cannot_be_is_told_in_words_that_reach_a_client(
+    context: dict[str, Any], kind: type[Exception], says: str, database_url: str, tmp_path: Path
+) -> None:
+    """A LangGraph server tells the text of a ValueError and hides that of others; nothing of pydantic's is in it."""
+    async with running(database_url, tmp_path, [Office().kit]) as agent:
+        given: Any = {"plan": plan(step("a", "send", args={"text": "a"}))}
+        invoke: Any = agent.graph.ainvoke
+        with pytest.raises(kind) as told:
+            await invoke(given, {"configurable": {"thread_id": "t"}}, context=context)
+    assert isinstance(told.value, ValueError)
+    assert says in str(told.value)
+    assert "pydantic" not in str(told.value)
 
 
 async def paused(agent: Agent) -> RunResult:

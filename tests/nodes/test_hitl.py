@@ -75,6 +75,22 @@ def test_anything_but_an_exact_decision_decides_nothing_and_says_why(answer: Any
     assert all(isinstance(each.why_not, MalformedDecision | UnknownApproval) for each in said)
 
 
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ({"type": "ok"}, "its `type` has to be one of approve, edit, reject"),
+        ({}, "its `type` has to be one of approve, edit, reject"),
+        ({"type": "approve", "force": True}, "it has no `force`"),
+        ({"type": "edit"}, "`args` is missing"),
+        ({"type": "reject", "message": 1}, "`message` is not what it should be"),
+    ],
+)
+def test_what_is_wrong_with_a_decision_is_said_in_our_words(said: dict[str, Any], why: str) -> None:
+    """And what would be right, where that is short."""
+    [read] = read_answer(requests("a"), {"decisions": [said]})
+    assert str(read.why_not) == f"no decision about send of step a: {why}"
+
+
 def test_whoever_only_goes_on_says_nothing() -> None:
     """Neither a decision nor a mistake."""
     assert read_answer(requests("a"), {}) == read_answer(requests("a"), None) == []
