@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from checkpoints.runs import OPEN
 from graph.cancelling import cancelled
-from graph.deciding import decided_for_all, take_decision_of_step, take_decisions
+from graph.deciding import GivenDecision, decided_for_all, take_decision_of_step, take_decisions
 from graph.drafts import DraftResult, drafts_of
 from graph.driving import Driver, OnEvent
 from graph.forking import ForkOptions, forked
@@ -25,7 +25,7 @@ from nodes.answers import by_default
 from nodes.beginning import new_head
 from nodes.engine import Engine
 from nodes.sealing import Sealing
-from plans.decisions import ApprovalRequest, Decision
+from plans.decisions import ApprovalRequest
 from plans.limits import Limits
 from plans.principals import Principal
 
@@ -102,7 +102,7 @@ class Agent:
         self,
         thread_id: str,
         *,
-        decisions: Mapping[str, Decision] | None = None,
+        decisions: Mapping[str, GivenDecision] | None = None,
         on_event: OnEvent | None = None,
         limits: Mapping[str, Any] | None = None,
         approve: ApproveMode = "ask",
@@ -163,7 +163,7 @@ class Agent:
         self,
         thread_id: str,
         step_id: str,
-        decision: Decision,
+        decision: GivenDecision,
         by: Principal | str | None = None,
         *,
         via: str = "library",

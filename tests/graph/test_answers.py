@@ -72,6 +72,32 @@ async def test_what_is_no_answer_is_told_by_its_own_error_and_changes_nothing(
     assert office.sent == []
 
 
+async def test_a_program_may_answer_as_clients_do_and_bind_its_word_to_what_it_saw(agent_on: OpenAgent) -> None:
+    """A mapping is read as exactly as a decision of a client; the hash that it names has to be that of what waits."""
+    office = Office()
+    agent = await agent_on([office.kit])
+    await agent.run(plan=ASKS, thread_id="t")
+    a, b = await agent.approvals("t")
+    wrong: list[tuple[Any, type[ApprovalConflict]]] = [
+        ({"type": "ok"}, MalformedDecision), ("approve", MalformedDecision), (None, MalformedDecision),
+        ({"type": "approve", "approval_id": b.approval_id}, MalformedDecision),
+        ({"type": "approve", "args_sha256": b.args_sha256}, StaleDecision),
+    ]  # fmt: skip
+    for said, kind in wrong:
+        with pytest.raises(kind):
+            await agent.resume("t", decisions={a.approval_id: said})
+    with pytest.raises(UnknownApproval):
+        await agent.resume("t", decisions={"nope": {"type": "approve"}})
+    ended = await agent.resume(
+        "t",
+        decisions={
+            a.approval_id: {"type": "approve", "args_sha256": a.args_sha256},
+            b.approval_id: {"type": "edit", "edited_action": {"name": "send", "args": {"text": "c"}}},
+        },
+    )
+    assert (ended.status, sorted(office.sent)) == ("done", ["a", "c"])
+
+
 async def test_the_second_answer_is_told_what_the_first_was(database_url: str, tmp_path: Path) -> None:
     """One after the other and before the run has gone on, after it has, and after it has ended: the same again is
     double, something else conflicts, and the first one holds."""
