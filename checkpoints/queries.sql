@@ -956,12 +956,13 @@ SELECT chain, seq, at, kind, subject, content, details, details::text AS told, h
 WHERE chain = ANY (%(chains)s::text[]) ORDER BY at DESC, chain, seq DESC LIMIT %(limit)s;
 
 -- name: chains_of_thread
--- Of all its runs, those too that are in the archive or were erased; the oldest first.
+-- Of all its runs, those too that are in the archive or were erased, the oldest first; or the one run of this id.
 SELECT run_id AS chain, status, created_at, false AS gone FROM surestep.runs
-WHERE thread_id = %(thread_id)s AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)
+WHERE (thread_id = %(thread_id)s OR run_id = %(thread_id)s)
+    AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)
 UNION ALL
 SELECT run_id, status, created_at, true FROM surestep.tombstones
-WHERE thread_sha256 = %(thread_sha256)s AND (archived_at IS NOT NULL OR erased_at IS NOT NULL)
+WHERE (thread_sha256 = %(thread_sha256)s OR run_id = %(thread_id)s) AND (archived_at IS NOT NULL OR erased_at IS NOT NULL)
     AND (%(tenant)s::text IS NULL OR tenant = %(tenant)s::text)
 ORDER BY 3, 1;
 
@@ -975,7 +976,10 @@ SELECT 'approval', approval_id, step_id, request ->> 'tool', decided_by, decisio
 FROM surestep.approvals WHERE run_id = %(run_id)s
 UNION ALL
 SELECT 'instruction', instruction_id, NULL, NULL, said_by ->> 'name', NULL, NULL
-FROM surestep.instructions WHERE run_id = %(run_id)s;
+FROM surestep.instructions WHERE run_id = %(run_id)s
+UNION ALL
+SELECT 'run', run_id, NULL, NULL, input ->> 'started_by', NULL, NULL
+FROM surestep.runs WHERE run_id = %(run_id)s;
 
 -- name: audit_salt
 SELECT salt FROM surestep.audit_chains WHERE chain = %s;

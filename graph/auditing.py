@@ -200,6 +200,8 @@ def _of_run(entry: Entry, row: Mapping[str, Any] | None, said: Mapping[str, Any]
     if row is not None and entry.kind.startswith("journal."):
         by, told = who(row["kind"], row["body"]), what(row["kind"], row["body"])
         return _event(entry, step=row["step_id"], attempt=row["attempt"] or None, by=by, told=told)
+    if said is not None and entry.kind.startswith("run."):
+        return _event(entry, by=said["decided_by"] if entry.seq == 1 else None)  # who has started it
     if said is not None and entry.kind in ("approval.pending", "approval.withdrawn"):
         return _event(entry, step=said["step_id"], told=said["tool"] or "")  # what was said came later
     if said is not None:

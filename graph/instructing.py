@@ -56,9 +56,13 @@ async def _is_asked(driver: Driver, record: RunRecord) -> bool:
 
 def no_instruction(record: RunRecord) -> UsageError:
     """What is told of a goal, or a plan, for a thread whose run is still open and can make nothing of it."""
+    thread = record.thread_id
+    first = f"Go on with it by `surestep resume {thread}`"
+    if record.status == "running":
+        first = f"`surestep show {thread}` says where it is, `surestep cancel {thread}` ends it"
     return UsageError(
-        f"thread {record.thread_id!r} has a run that is not finished ({record.status}). Go on with it by `surestep "
-        f"resume {record.thread_id}`, or use another thread. A new instruction to it needs a model."
+        f"thread {thread!r} has a run that is not finished ({record.status}). {first}, or use another thread. A new "
+        "instruction to it needs a model."
     )
 
 

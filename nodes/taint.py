@@ -88,19 +88,23 @@ def strange_arguments(
 
 def told(strange: Sequence[Provenance]) -> str:
     """Why a person is asked about such arguments, as the end of a sentence about a call."""
-    by: dict[str, list[str]] = {}
-    for each in strange:
-        by.setdefault(_origin(each), []).append(each.argument)
-    said = [f"its {listed(list(dict.fromkeys(names)))} {origin}" for origin, names in list(by.items())[:MOST_TOLD]]
-    more = len(by) - len(said)
-    return "; ".join([*said, *([f"{more} more like that"] if more else [])])
+    made_up = [each for each in strange if each.source == REPLAN]
+    others = [each for each in strange if each.source != REPLAN]
+    said = [f"its {_named(made_up)} is what a model has written after it may have heard from strangers"] * bool(made_up)
+    origins = list(dict.fromkeys(map(_origin, others)))
+    if len(origins) == 1:
+        said.append(f"its {_named(others)} comes from {origins[0]}, which a stranger may have written")
+    elif origins:
+        said.append(f"a stranger may have written its {_named(others)} ({listed(origins, MOST_TOLD)})")
+    return "; ".join(said)
+
+
+def _named(strange: Sequence[Provenance]) -> str:
+    return listed(list(dict.fromkeys(each.argument for each in strange)))
 
 
 def _origin(source: Provenance) -> str:
-    if source.source == REPLAN:
-        return "is what a model has written after it may have heard from strangers"
-    by = f" of {source.tool}" if source.tool else ""
-    return f"comes from {source.source}{by}, which a stranger may have written"
+    return f"{source.source} of {source.tool}" if source.tool else source.source
 
 
 def _is_touched(fold: RunFold, step: Step) -> bool:

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from graph.commands.editing import as_yaml, edited
 from graph.commands.exactly import name_shown, origins_shown, reason_shown, value_shown
 from graph.commands.printing import harmless, say
-from graph.commands.shared import surestep
+from graph.commands.shared import has_planner, surestep
 from graph.commands.terminal import forget_typed
 from graph.commands.terms import Votes, at, told_terms
-from nodes.answers import ABOUT_A_PLAN, ALLOWED
+from nodes.answers import ABOUT_A_PLAN, ABOUT_THE_RUN, ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond, Vote
 
 KEYS = {"approve": "a", "edit": "e", "reject": "r", "respond": "g", "later": "l"}
@@ -117,9 +117,14 @@ def answers(request: ApprovalRequest, toolkits: Sequence[str]) -> list[str]:
     commands["edit"] = surestep("edit", *asked, *option, toolkits=toolkits)
     meanings = MEANINGS.get(request.kind, {})
     return [
-        f"{commands[word]}    {meanings[word]}" if word in meanings else commands[word]
-        for word in ALLOWED[request.kind]
+        f"{commands[word]}    {meanings[word]}" if word in meanings else commands[word] for word in _possible(request)
     ]
+
+
+def _possible(request: ApprovalRequest) -> list[str]:
+    """What can be answered here: words about a plan are for a model, if there is one."""
+    words_lead_nowhere = request.kind in ABOUT_THE_RUN and not has_planner()
+    return [word for word in ALLOWED[request.kind] if word != "respond" or not words_lead_nowhere]
 
 
 async def asked_at_terminal(requests: Sequence[ApprovalRequest], votes: Votes) -> dict[str, Decision]:
@@ -137,7 +142,7 @@ async def asked_at_terminal(requests: Sequence[ApprovalRequest], votes: Votes) -
 async def _answer(request: ApprovalRequest) -> Decision | None:
     """Ask until the answer is one of the words; nothing but such a word decides anything. No more input is "later"."""
     kind = request.kind
-    offered = {word: key for word, key in KEYS.items() if word == "later" or word in ALLOWED[kind]}
+    offered = {word: key for word, key in KEYS.items() if word == "later" or word in _possible(request)}
     meanings = MEANINGS.get(kind, {})
     question = ", ".join(f"[{key}] {meanings.get(word, word)}" for word, key in offered.items())
     while (answer := await _line(f"  {question}: ")) is not None:

@@ -17,7 +17,7 @@ from plans.wording import counted, listed, nearest
 if TYPE_CHECKING:
     from graph.settings import Settings
     from plans.plan import Risk
-    from plans.policy import Policy
+    from plans.policy import Policy, Terms
     from plans.policy_rulings import Action, Judged, Ruling
     from tools.registry import Registry
 
@@ -99,14 +99,24 @@ def _conclusion(held: Ruling) -> list[str]:
     if terms is None:
         lines.append("nobody may answer a question about it")
     elif held.then != "deny":
+        when = _ASKED[held.then]
         who = listed(terms.approvers, 20) if terms.approvers else "anybody"
-        lines.append(f"who is asked: {terms.needed or 1} of {who}{_in_time(terms.expires_s, terms.escalate_after_s)}")
+        lines.append(f"{when}: {terms.needed or 1} of {who}{_in_time(terms)}")
     return lines
 
 
-def _in_time(expires_s: float | None, escalates_s: float | None) -> str:
-    told = f", within {expires_s:g} s" if expires_s else ""
-    return told + (f", others after {escalates_s:g} s" if escalates_s else "")
+_ASKED = {
+    "ask": "who is asked",
+    "silent": "who is asked, if something asks",
+    "allow": "nobody is asked; where the plan, a repetition or strangers' text asks all the same",
+}
+
+
+def _in_time(terms: Terms) -> str:
+    told = f", within {terms.expires_s:g} s" if terms.expires_s else ""
+    if terms.escalate_after_s is None:
+        return told
+    return f"{told}, after {terms.escalate_after_s:g} s {listed(terms.escalate_to, 20)} too"
 
 
 def _as_json(held: Ruling) -> dict[str, Any]:

@@ -49,6 +49,11 @@ def load_settings(toolkits: Sequence[str]) -> Settings:
     return settings.model_copy(update={"toolkits": tuple(dict.fromkeys((*settings.toolkits, *toolkits)))})
 
 
+def has_planner() -> bool:
+    """Whether there is a model that can make something of words."""
+    return bool(load_settings([]).model)
+
+
 def registry_for(settings: Settings) -> Registry:
     """The tools of these settings; what was left out of them is told."""
     from graph.registries import registry_from

@@ -48,6 +48,8 @@ def test_a_thread_is_told_from_plan_to_end_and_without_its_contents(ran: Run) ->
     [decided] = [event for event in told if event["kind"] == "journal.decision"]
     assert (decided["by"], decided["step"]) == ("ann", "s2")
     assert "approve" in decided["told"]
+    assert next(event["by"] for event in told if event["kind"].startswith("run.")) == "ann"
+    assert ran("audit", told[0]["chain"], "--json").json["events"] == told
     for text in (json.dumps(told), ran("audit", "t").out):
         assert "ann" in text
         assert "send" in text
