@@ -42,5 +42,7 @@ def in_words(
             place = f"from {variable_of(name)}"
         came = kind_of(item["input"]) if name in SECRET else repr(item["input"])
         why = item["msg"].removeprefix("Value error, ")
+        if item["type"] in ("string_too_short", "too_short"):
+            why = f"it needs at least {item['ctx']['min_length']} characters"
         told.append(f"{'.'.join(map(str, item['loc']))} {place} is {came}: {why[:1].lower()}{why[1:]}")
     return "settings that cannot be used: " + "; ".join(told)

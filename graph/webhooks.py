@@ -95,9 +95,11 @@ def webhook_from(settings: Settings, *, resolve: Resolver | None = None) -> Webh
         )
     target, private = parse(settings.notify_url), private_addresses(settings.http_private_hosts)
     if target.scheme != "https" and target.host not in private:
+        is_address = target.host.replace(".", "").isdecimal() or ":" in target.host
+        address = target.host if is_address else "10.0.0.5"
         raise ConfigurationError(
             f"notify_url leads to {target.authority} without TLS; use https, or name an internal service's address in "
-            f"SURESTEP_HTTP_PRIVATE_HOSTS, such as {target.host}=10.0.0.5"
+            f"SURESTEP_HTTP_PRIVATE_HOSTS, such as {target.host}={address}"
         )
     hosts = Hosts((HostPattern(target.host, port=target.port),), private, "notify_url (SURESTEP_NOTIFY_URL)")
     reach = Reach(hosts, MOST_BYTES, settings.http_certificates, resolve)

@@ -9,6 +9,7 @@ brought the text in; the way through the plan is the plan's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -92,10 +93,13 @@ def told(strange: Sequence[Provenance]) -> str:
     others = [each for each in strange if each.source != REPLAN]
     said = [f"its {_named(made_up)} is what a model has written after it may have heard from strangers"] * bool(made_up)
     origins = list(dict.fromkeys(map(_origin, others)))
-    if len(origins) == 1:
-        said.append(f"its {_named(others)} comes from {origins[0]}, which a stranger may have written")
-    elif origins:
-        said.append(f"a stranger may have written its {_named(others)} ({listed(origins, MOST_TOLD)})")
+    if len(origins) > 1:  # which value is from where stands beside each; here the steps are enough
+        origins = list(dict.fromkeys(_origin(each, whole=True) for each in others))
+    if origins:
+        comes = "comes" if len({each.argument for each in others}) == 1 else "come"
+        said.append(
+            f"its {_named(others)} {comes} from {listed(origins, MOST_TOLD)}, which a stranger may have written"
+        )
     return "; ".join(said)
 
 
@@ -103,8 +107,10 @@ def _named(strange: Sequence[Provenance]) -> str:
     return listed(list(dict.fromkeys(each.argument for each in strange)))
 
 
-def _origin(source: Provenance) -> str:
-    return f"{source.source} of {source.tool}" if source.tool else source.source
+def _origin(source: Provenance, *, whole: bool = False) -> str:
+    """What a value comes from; `whole`: the step or input, without the place in it."""
+    name = re.split(r"[.\[]", source.source)[0] if whole and source.tool else source.source
+    return f"{name} of {source.tool}" if source.tool else name
 
 
 def _is_touched(fold: RunFold, step: Step) -> bool:

@@ -57,8 +57,10 @@ def test_a_rejected_question_ends_with_the_refusal(unplanned: Run) -> None:
     assert (ended.code, "I cannot do this because" in ended.out, "never mind" in ended.out) == (1, True, True)
 
 
-def test_a_ticket_says_what_was_tried_and_how_it_is_answered() -> None:
-    """Failure, repairs, finished steps and the three ways on stand in what a person reads."""
+def test_a_ticket_says_what_was_tried_and_how_it_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failure, repairs, finished steps and the three ways on stand in what a person reads; without a model there are
+    two of them."""
+    monkeypatch.delenv("SURESTEP_MODEL", raising=False)
     request = ApprovalRequest(
         approval_id="a", run_id="r", thread_id="t", step_id="s2", tool="charge", args_sha256="", risk="high",
         reason="ticket T-1: no such account", kind="ticket", created_at="2026-01-01T00:00:00Z",  # type: ignore[arg-type]  # read from text
@@ -67,6 +69,9 @@ def test_a_ticket_says_what_was_tried_and_how_it_is_answered() -> None:
     text = request_text(request)
     for words in ("s2: charge has failed", "T-1", "NOT_FOUND", "1 attempt", "s1 (double)"):
         assert words in text
+    ways = ["surestep approve t s2    try once more", "surestep reject t s2    end the run"]
+    assert answers(request, ()) == ways
+    monkeypatch.setenv("SURESTEP_MODEL", "any")
     assert answers(request, ()) == [
         "surestep approve t s2    try once more",
         "surestep approve t s2 --answer TEXT    say what to do instead",
