@@ -73,12 +73,13 @@ class AuditTrail:
         return found
 
     async def of_no_run(self, limit: int = 200) -> list[AuditEvent]:
-        """The latest changes of settings and logins, the newest first; of logins those of this tenant."""
+        """The latest changes of settings and logins, the oldest of them first; of logins those of this tenant."""
         entries = await Audit(self.database).latest(OF_NO_RUN, limit)
         changes = {row["key"]: row for row in await self.database.fetch(QUERIES["audit_changes"])}
         salt = await self._salt("settings")
         by_subject = {subject_of(salt or b"", key): row for key, row in changes.items()}
-        return [_of_no_run(entry, by_subject.get(entry.subject)) for entry in entries if self._sees(entry)]
+        seen = [entry for entry in reversed(entries) if self._sees(entry)]
+        return [_of_no_run(entry, by_subject.get(entry.subject)) for entry in seen]
 
     def _sees(self, entry: Entry) -> bool:
         if not self.tenant or entry.details is None:

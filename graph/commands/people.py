@@ -14,7 +14,7 @@ from graph.commands.shared import opened, waited
 from graph.commands.terms import at
 from nodes.answers import ABOUT_A_PLAN, ALLOWED
 from plans.decisions import ABOUT_PLAN, ApprovalRequest, Approve, Decision, Edit, Reject, Respond
-from plans.errors import ApprovalConflict, InvalidInput
+from plans.errors import InvalidInput
 
 if TYPE_CHECKING:
     from checkpoints.approvals import Approval
@@ -84,10 +84,9 @@ def refuse_other_words(
     raise InvalidInput(f"{option or decision.type} is no answer to what {request.step_id} asks; answer with:\n  {ways}")
 
 
-def _made_of(waiting: ApprovalRequest | None, make: Callable[[ApprovalRequest], Decision], what: str) -> Decision:
-    if waiting is None:
-        raise ApprovalConflict(f"{what} waits for nobody, so there is nothing to change")
-    return make(waiting)
+def _made_of(waiting: ApprovalRequest | None, make: Callable[[ApprovalRequest], Decision]) -> Decision:
+    """The decision; about what does not wait one that cannot count, so that it is told what became of the question."""
+    return make(waiting) if waiting is not None else Edit(args={})
 
 
 def decide(
@@ -105,7 +104,7 @@ def decide(
 
     async def start(agent: Agent) -> RunResult:
         waiting = next((each for each in await agent.approvals(thread) if each.step_id == step), None)
-        decision = given if isinstance(given, Said) else _made_of(waiting, given, f"step {step!r} of {thread}")
+        decision = given if isinstance(given, Said) else _made_of(waiting, given)
         if waiting is not None:
             refuse_other_words(waiting, decision, option, toolkits)
         asked = await agent.decide(thread, step, decision, via="command line")

@@ -100,7 +100,7 @@ def test_entries_are_exported_line_by_line_and_settings_are_among_them(ran: Run,
     assert [entry["seq"] for entry in entries] == list(range(1, len(entries) + 1))
     assert "bob" not in text
     assert ran("tools", "disable", "send", *KIT).code == 0
-    changed, *used = ran("audit", "--json").json["events"]
+    *used, changed = ran("audit", "--json").json["events"]
     assert (changed["kind"], changed["told"], bool(changed["by"])) == ("setting.added", "send", True)
     assert {event["kind"] for event in used} == {"settings.used"}
     assert {event["details"]["audit_key"] for event in used} == {"set"}

@@ -82,6 +82,7 @@ def test_a_decision_about_nothing_is_refused(project: Project, paused: Run) -> N
     paused("approve", "t", "s3", *KIT).refuses("step 's3' of t waits for nobody; steps that wait: s1, s2")
     paused("approve", "t", "s1", *KIT)
     paused("approve", "t", "s1", *KIT).refuses("already approved by", "that decision holds")
+    paused("edit", "t", "s1", "--arg", "to=eve", *KIT).refuses("already approved by", "that decision holds")
     assert project.calls() == ["double 4", "send ann"]
 
 
