@@ -104,8 +104,9 @@ def test_in_an_editor_a_person_changes_what_is_shown(project: Project, monkeypat
         assert (changed and changed.args) == args
 
 
-def test_a_review_at_a_terminal_says_what_each_answer_means() -> None:
+def test_a_review_at_a_terminal_says_what_each_answer_means(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every word that may be answered has its command, in the order in which they are offered."""
+    monkeypatch.setenv("SURESTEP_MODEL", "any")
     request = ApprovalRequest(
         approval_id="a", run_id="r", thread_id="t", step_id=ABOUT_PLAN, tool="plan", args=PLAN, args_sha256="",
         risk="low", reason="a person looks at it", kind="review", created_at="2026-01-01T00:00:00Z",  # type: ignore[arg-type]  # read from text
