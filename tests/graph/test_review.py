@@ -109,7 +109,7 @@ async def test_replans_are_shown_only_where_every_revision_is_to_be(
     ]  # fmt: skip
     assert shop.calls["double"] == 1
     [request] = found[1].approvals
-    assert "~ s1  args: " in request.reason
+    assert "~ s1  args.item: ball → cup" in request.reason
     assert (await agent.resume("every", decisions={request.approval_id: Approve()})).answer == "twice is 6"
 
 
