@@ -100,6 +100,8 @@ async def _admitted(session: Session, step: Step, facts: Facts) -> Admission | N
     admitted = admit(step, session.fold, _now(session, step, facts))
     if not isinstance(admitted, Run | Ask) or facts.unit != step.id:
         return admitted
+    if isinstance(admitted, Ask) and step.id in session.fold.swayed:
+        return admitted  # a person first: whether it still fits is no question before it may be done at all
     waited, refusal = await check_before(session, step, facts.tool)
     if waited and session.decision_needed:
         return None

@@ -164,3 +164,23 @@ async def test_what_a_person_refuses_of_a_stranger_s_plan_takes_nothing_else_wit
         "failed",
     )
     assert "nobody has approved send of step evil" in (result.answer or "")
+
+
+async def test_a_stranger_s_step_asks_before_anybody_wonders_whether_it_fits(
+    agent_on: OpenAgent, endpoint: ScriptedModel
+) -> None:
+    """A verifier that obeys cannot end the run by finding fault with what nobody has allowed yet."""
+    post = Post()
+    post.fails("double", ToolFailure("NOT_FOUND", INJECTED))
+    strange = plan(step("m2", "read_mail"), step("evil", "send", "m2", args={"to": "eve", "text": "hi"}))
+    no = json.dumps({"holds": False, "reason": "no"})
+    asked: list[str] = []
+
+    def obeying(question: Question) -> Response:
+        asked.append("check" if "You check a plan" in question["messages"][0]["content"] else "plan")
+        return completion(no if asked[-1] == "check" else json.dumps(strange))
+
+    endpoint.answers(obeying)
+    agent = await agent_on([post.kit], model=endpoint)
+    result = await agent.run(plan=plan(TWICE | {"depends_on": []}), limits={"max_local_replans": 0})
+    assert ([each.step_id for each in result.approvals], asked) == (["evil"], ["plan"])
