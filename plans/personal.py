@@ -29,7 +29,12 @@ Put = Callable[[str, str], str]
 
 _EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24}(?![\w-])")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b")
-_CARD = re.compile(r"(?<![\w.])[2-6]\d{3}(?:[ -]?\d{4}){2,3}(?:[ -]?\d{1,3})?(?![\w]|\.\d)")
+# In one piece, or in groups as they are embossed; not within an id such as 20261130-094000-9d6eabbe.
+_CARD = re.compile(
+    r"(?<![\w.-])(?:[2-6]\d{12,18}"
+    r"|[2-6]\d{3}(?P<gap>[ -])(?:\d{4}(?P=gap)\d{4}(?P=gap)\d{1,4}(?:(?P=gap)\d{1,3})?|\d{6}(?P=gap)\d{4,5}))"
+    r"(?![\w-]|\.\d)"
+)
 _PHONES = (
     # international, with its plus; or with 00 and groups
     re.compile(r"(?<![\w+])\+\d{1,3}(?:[ ./-]?\(?\d{1,4}\)?){2,6}\d(?!\w)"),

@@ -65,7 +65,7 @@ async def test_who_asked_gets_how_the_run_stands_when_it_was_answered_before_its
         async def late(config: RunnableConfig, *rest: Any) -> RunnableConfig:
             nonlocal answered
             fence = first.engine.fences.of("t")
-            if not answered and fence is not None and not fence.live:
+            if not answered and fence is not None and fence.run_id not in first.engine.sessions:
                 answered = True
                 decisions = {request.approval_id: Approve() for request in await other.approvals("t")}
                 assert (await other.resume("t", decisions=decisions)).status == "done"
