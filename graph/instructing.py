@@ -60,6 +60,7 @@ def no_instruction(record: RunRecord) -> UsageError:
     first = f"Go on with it by `surestep resume {thread}`"
     if record.status == "running":
         first = f"`surestep show {thread}` says where it is, `surestep cancel {thread}` ends it"
+        first += f", `surestep resume {thread}` goes on with it if its worker has died"
     return UsageError(
         f"thread {thread!r} has a run that is not finished ({record.status}). {first}, or use another thread. A new "
         "instruction to it needs a model."
