@@ -22,7 +22,7 @@ def environment(database_url: str, folder: Path) -> dict[str, str]:
     (folder / "inputs").mkdir()
     return {
         "SURESTEP_DATABASE_URL": database_url,
-        "SURESTEP_FOLDER": "surestep",  # relative, as a person would have it: nothing may ask where it is on the loop
+        "SURESTEP_FOLDER": "kept",  # relative, as a person would have it: nothing may ask where it is on the loop
         "SURESTEP_OUTPUT": "out",
         "SURESTEP_INPUT_ROOT": str(folder / "inputs"),
         "LANGSMITH_TRACING": "false",
