@@ -111,10 +111,14 @@ def test_a_bug_of_one_is_raised_where_the_registry_is_made() -> None:
 def test_a_ctrl_c_ends_the_search() -> None:
     """The search is cancelled and over before the interruption goes on."""
     kit = Elsewhere(seconds=30)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever an earlier test has left
     threading.Timer(0.3, interrupt).start()
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        Registry.of(kit)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Registry.of(kit)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (kit.cancelled, time.monotonic() - began < 10) == (1, True)
     assert not [thread for thread in threading.enumerate() if thread.name == "surestep-gather"]
 
