@@ -13,6 +13,7 @@ from nodes.schemas import problem_of, problems
 from nodes.template_text import HOLE, LANGUAGES, Language, holes_in, spelled_out, whole_goal
 from plans.principals import TenantName
 from plans.references import parse
+from plans.texts import texts_with
 from plans.values import JSON
 
 NAME = r"^[a-z][a-z0-9_]{0,63}$"
@@ -235,20 +236,9 @@ def _twin_faults(plan: PlanBody, simpler: PlanBody) -> Iterator[str]:
 
 
 def _placement_faults(name: str, plan: Mapping[str, JSON]) -> Iterator[str]:
-    for text in _texts(plan):
+    for _, text in texts_with("", plan):
         if _UNSAFE_HOLE.search(text):
             # A value that begins with { or ends with $ would make a reference together with its neighbour.
             yield f"{name}: {text!r} has a hole beside a dollar, a brace or another hole"
         if any(HOLE.search(str(part)) for part in parse(text) if not isinstance(part, str)):
             yield f"{name}: {text!r} has a hole inside a reference; what a goal says is no expression"
-
-
-def _texts(value: JSON) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item)

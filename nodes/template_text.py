@@ -14,6 +14,7 @@ from functools import cache
 from typing import Literal
 
 from plans.references import as_text, escape
+from plans.texts import texts_with
 from plans.values import JSON
 
 Language = Literal["en", "zh"]
@@ -98,14 +99,8 @@ def is_translated(value: JSON) -> bool:
 
 def holes_in(value: JSON) -> Iterator[str]:
     """The names of all holes in a value, in order of appearance; keys are not looked at."""
-    if isinstance(value, str):
-        yield from HOLE.findall(value)
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from holes_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from holes_in(item)
+    for _, text in texts_with("<<", value):
+        yield from HOLE.findall(text)
 
 
 def filled(value: JSON, values: Mapping[str, JSON | Reference]) -> JSON:

@@ -11,6 +11,7 @@ from plans.faults import Fault, FaultCode, Severity
 from plans.limits import Limits
 from plans.plan import PlanDraft, Risk, StepDraft, implied_steps
 from plans.references import Located, located
+from plans.texts import texts_with
 from plans.values import JSON, Path, dotted
 from plans.wording import listed, nearest
 
@@ -216,16 +217,4 @@ def fault(
 
 def texts_in(value: JSON) -> list[Text]:
     """The texts in a value that hold a brace, each with its place."""
-    found: list[Text] = []
-    _collect(value, (), found)
-    return found
-
-
-def _collect(value: JSON, path: Path, found: list[Text]) -> None:
-    if isinstance(value, str):
-        if "{" in value:
-            found.append((path, value))
-    elif isinstance(value, dict | list | tuple):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            if not isinstance(item, str) or "{" in item:
-                _collect(item, (*path, key), found)
+    return texts_with("{", value)

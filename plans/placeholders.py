@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
-from plans.texts import mapped
+from plans.texts import mapped, texts_with
 from plans.values import JSON, Path
 
 HASH_DIGITS = 16
 """Hex digits of the hash in a placeholder: 64 bits, so that nobody hits one by chance."""
+_BEGINS = "[sealed:"
 _FORM = re.compile(r"\[sealed:([A-Za-z_][\w.-]{0,80})#([0-9a-f]{16})\]")
 
 
@@ -55,31 +56,19 @@ def name_of(text: str) -> str | None:
 
 def placeholders_in(value: JSON) -> set[str]:
     """Every placeholder in the texts of a value."""
-    return {found[0] for _, text in _texts(value, ()) for found in _FORM.finditer(text)}
+    return {found[0] for _, text in texts_with(_BEGINS, value) for found in _FORM.finditer(text)}
 
 
 def places_of(value: JSON) -> list[Path]:
     """Where texts with placeholders stand."""
-    return [path for path, text in _texts(value, ()) if _FORM.search(text)]
+    return [path for path, text in texts_with(_BEGINS, value) if _FORM.search(text)]
 
 
 def alone_in(value: JSON) -> dict[Path, str]:
     """The texts that are one placeholder and nothing else, by their places."""
-    return {path: text for path, text in _texts(value, ()) if name_of(text) is not None}
+    return {path: text for path, text in texts_with(_BEGINS, value) if name_of(text) is not None}
 
 
 def put_back(value: JSON, secrets: Mapping[str, str]) -> JSON:
     """The value with each of these placeholders replaced by its secret; others stay."""
     return mapped(value, lambda text: _FORM.sub(lambda found: secrets.get(found[0], found[0]), text))
-
-
-def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    if isinstance(value, str):
-        if "[sealed:" in value:
-            yield path, value
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield from _texts(item, (*path, name))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*path, index))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from plans.expressions import MAX_LENGTH, InvalidExpression, compiled, finds_null
+from plans.texts import texts_with
 from plans.values import JSON, Path
 from plans.wording import kind_of
 
@@ -139,19 +140,9 @@ def references_in(value: JSON) -> list[Reference]:
 
 def located(value: JSON, path: Path = ()) -> Iterator[Located]:
     """Every reference in a value with its place."""
-    found: list[Located] = []
-    _collect(value, path, found)
-    return iter(found)
-
-
-def _collect(value: JSON, path: Path, found: list[Located]) -> None:
-    if isinstance(value, str):
-        parts = parse(value) if "${" in value else ()
-        found.extend((path, len(parts) == 1, part) for part in parts if isinstance(part, Reference))
-    elif isinstance(value, dict | list | tuple):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            if not isinstance(item, str) or "${" in item:
-                _collect(item, (*path, key), found)
+    for place, text in texts_with("${", value, path):
+        parts = parse(text)
+        yield from ((place, len(parts) == 1, part) for part in parts if isinstance(part, Reference))
 
 
 def resolve(value: JSON, lookup: Lookup) -> JSON:

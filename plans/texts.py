@@ -1,14 +1,31 @@
-"""Changes all texts of a value of JSON, its keys among them, and leaves it itself where nothing changes."""
+"""The texts of a value of JSON: found with their places, or changed, its keys among them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from plans.values import JSON
+from plans.values import JSON, Path
 
 Change = Callable[[str], str]
 ChangeInField = Callable[[str, str], str]
 """What becomes of the text of a field: from the field's name and itself."""
+
+
+def texts_with(mark: str, value: JSON, path: Path = ()) -> list[tuple[Path, str]]:
+    """The texts in a value that hold this mark ("": all), each with its place; keys are not looked at."""
+    found: list[tuple[Path, str]] = []
+    _collect(mark, value, path, found)
+    return found
+
+
+def _collect(mark: str, value: JSON, path: Path, found: list[tuple[Path, str]]) -> None:
+    if isinstance(value, str):
+        if mark in value:
+            found.append((path, value))
+    elif isinstance(value, Mapping | list | tuple):
+        for key, item in value.items() if isinstance(value, Mapping) else enumerate(value):
+            if not isinstance(item, str) or mark in item:
+                _collect(mark, item, (*path, key), found)
 
 
 def mapped(value: JSON, change: Change, in_field: ChangeInField | None = None) -> JSON:
