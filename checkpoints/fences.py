@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from plans.counting import counted
+
 MOST = 10_000
 """Threads that are remembered after their run was let go; a drive writes its last checkpoint a moment after that."""
 LOOK_S = 0.01
@@ -44,27 +46,19 @@ class Fences:
     def held(self, thread_id: str) -> Iterator[None]:
         """While the block lasts, the gateway drives the thread: what it saves is judged by the fence it began under, to
         the last checkpoint. A session that has lost its run meanwhile would let it go on like a newcomer."""
-        self._held[thread_id] += 1
         try:
-            yield
+            with counted(self._held, thread_id):
+                yield
         finally:
-            self._held[thread_id] -= 1
-            if not self._held[thread_id]:
-                del self._held[thread_id]
-                if (ended := self._ended.pop(thread_id, None)) is not None:
-                    self.let_go(thread_id, ended.run_id, ended.fence)
+            if thread_id not in self._held and (ended := self._ended.pop(thread_id, None)) is not None:
+                self.let_go(thread_id, ended.run_id, ended.fence)
 
     @contextmanager
     def taking(self, run_id: str) -> Iterator[None]:
         """While the block lasts, a session of this process takes the run: its lease may be ours, its fence is not here
         yet."""
-        self._taking[run_id] += 1
-        try:
+        with counted(self._taking, run_id):
             yield
-        finally:
-            self._taking[run_id] -= 1
-            if not self._taking[run_id]:
-                del self._taking[run_id]
 
     async def taken(self, run_id: str) -> None:
         """Returns when no session of this process is taking the run."""

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from plans.counting import counted
+
 if TYPE_CHECKING:
     from nodes.engine import Engine
     from tools.ports import Clock
@@ -27,13 +29,11 @@ class Attendance:
     @contextmanager
     def of(self, run_id: str) -> Iterator[None]:
         """Somebody sees to this run while the block lasts."""
-        self._inside[run_id] += 1
         try:
-            yield
+            with counted(self._inside, run_id):
+                yield
         finally:
-            self._inside[run_id] -= 1
-            if not self._inside[run_id]:
-                del self._inside[run_id]
+            if run_id not in self._inside:
                 self._left_at[run_id] = self._clock.monotonic()
 
     def attended(self, run_id: str) -> bool:

@@ -6,10 +6,12 @@ stand.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from plans.counting import counted
 from plans.credentials import BLANK, replaced, replaced_in
 from plans.texts import mapped
 
@@ -19,7 +21,7 @@ LEAST_WORD = 12
 """The same of secrets that are one plain word, such as the password "postgres"."""
 
 _known: dict[str, None] = {}
-_lent: dict[str, int] = {}
+_lent: Counter[str] = Counter()
 
 
 def remember(secrets: Iterable[str]) -> None:
@@ -33,16 +35,8 @@ def remember(secrets: Iterable[str]) -> None:
 @contextmanager
 def lent(secrets: Iterable[str]) -> Iterator[None]:
     """Secrets that a call has been given, which are known while it lasts."""
-    fresh = [each for each in secrets if len(each) >= LEAST_KNOWN]
-    for each in fresh:
-        _lent[each] = _lent.get(each, 0) + 1
-    try:
+    with counted(_lent, *(each for each in secrets if len(each) >= LEAST_KNOWN)):
         yield
-    finally:
-        for each in fresh:
-            _lent[each] -= 1
-            if not _lent[each]:
-                del _lent[each]
 
 
 def redacted(text: str) -> str:
