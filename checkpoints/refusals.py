@@ -17,6 +17,7 @@ from plans.errors import (
     StaleDecision,
     UnknownApproval,
 )
+from plans.wording import in_utc
 
 if TYPE_CHECKING:
     from checkpoints.approvals import Approval
@@ -111,4 +112,4 @@ def named(approval: Approval) -> str:
 
 
 def _at(moment: datetime | None) -> str:
-    return f" ({moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC)" if moment else ""
+    return f" ({in_utc(moment)})" if moment else ""

@@ -148,8 +148,7 @@ async def without_secrets(session: Session, failure: Failure, raw: str | None) -
 
 async def record_refusal(session: Session, unit: str, failure: Failure) -> None:
     """Write down that a step run may not start, or need not: it fails, and nothing was called."""
-    message = session.engine.options.privacy.text(failure.message)
-    failure = failure.model_copy(update={"message": message})
+    failure, _ = await without_secrets(session, failure, None)
     await session.record("refusal", unit, failure.attempt, body={"failure": failure.model_dump()})
 
 

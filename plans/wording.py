@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from plans.values import JSON
@@ -63,3 +64,8 @@ def kind_of(value: JSON) -> str:
 def bare(name: str) -> str:
     """A name without what people spell differently: capitals, dashes, spaces."""
     return name.casefold().replace("-", "_").replace(" ", "_").strip("_")
+
+
+def in_utc(moment: datetime) -> str:
+    """A moment as every line about a question tells it, to the second."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -13,9 +13,10 @@ from graph.commands.exactly import name_shown, origins_shown, reason_shown, valu
 from graph.commands.printing import harmless, say
 from graph.commands.shared import has_planner, surestep
 from graph.commands.terminal import forget_typed
-from graph.commands.terms import Votes, at, told_terms
+from graph.commands.terms import Votes, told_terms
 from nodes.answers import ABOUT_A_PLAN, ABOUT_THE_RUN, ALLOWED
 from plans.decisions import ApprovalRequest, Approve, Decision, Reject, RequestKind, Respond, Vote
+from plans.wording import in_utc
 
 KEYS = {"approve": "a", "edit": "e", "reject": "r", "respond": "g", "later": "l"}
 MEANINGS: dict[RequestKind, dict[str, str]] = {
@@ -56,8 +57,8 @@ def _until(request: ApprovalRequest) -> str:
     if request.expires_at is None:
         return ""
     if has_expired(request):
-        return f"  nobody answered by {at(request.expires_at)}, which counts as a no"
-    return f"  no answer by {at(request.expires_at)} counts as a no"
+        return f"  nobody answered by {in_utc(request.expires_at)}, which counts as a no"
+    return f"  no answer by {in_utc(request.expires_at)} counts as a no"
 
 
 def has_expired(request: ApprovalRequest) -> bool:

@@ -11,10 +11,10 @@ from graph.commands.printing import print_json, say, show
 from graph.commands.reading import read_text
 from graph.commands.run import Drive, end
 from graph.commands.shared import opened, waited
-from graph.commands.terms import at
 from nodes.answers import ABOUT_A_PLAN, ALLOWED
 from plans.decisions import ABOUT_PLAN, ApprovalRequest, Approve, Decision, Edit, Reject, Respond
 from plans.errors import InvalidInput
+from plans.wording import in_utc
 
 if TYPE_CHECKING:
     from checkpoints.approvals import Approval
@@ -45,7 +45,7 @@ def list_approvals(thread: str | None, toolkits: Sequence[str], *, as_json: bool
     if not waiting:
         show("nothing waits for a person")
     for request, said in [(each.request, each.votes) for each in waiting]:
-        since = f"thread {request.thread_id}, since {at(request.created_at)}"
+        since = f"thread {request.thread_id}, since {in_utc(request.created_at)}"
         show(since, request_text(request, said))
         ways = [go_on(request.thread_id, toolkits)] if has_expired(request) else answers(request, toolkits)
         for way in ways:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from plans.decisions import ApprovalRequest, Vote
+from plans.wording import in_utc
 
 if TYPE_CHECKING:
     from graph.gateway import Agent
@@ -30,11 +30,6 @@ async def votes_on(agent: Agent, thread_id: str) -> Votes:
     return {each.request.approval_id: tuple(each.votes) for each in waiting if each.votes}
 
 
-def at(moment: datetime) -> str:
-    """A moment as every line about a question tells it."""
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-
-
 def _asked_of(request: ApprovalRequest, votes: Sequence[Vote]) -> Iterator[str]:
     if request.approvers or request.needed > 1:
         left = request.needed - sum(vote.decision.type == "approve" for vote in votes)
@@ -42,6 +37,6 @@ def _asked_of(request: ApprovalRequest, votes: Sequence[Vote]) -> Iterator[str]:
         roles = f" with the role {' or '.join(request.approvers)}" if request.approvers else ""
         yield f"{left} {more}{'people' if left != 1 else 'person'}{roles}"
     if request.escalates_at is not None and request.escalates_to:
-        yield f"from {at(request.escalates_at)} on {' or '.join(request.escalates_to)} too"
+        yield f"from {in_utc(request.escalates_at)} on {' or '.join(request.escalates_to)} too"
     if request.rule is not None:
         yield f"by the rule {request.rule!r}"
