@@ -534,7 +534,8 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT EXISTS (SELECT FROM surestep.instructions i WHERE i.run_id = r.run_id AND i.taken_at IS NULL) AS something
 ) AS told
-WHERE r.status IN ('running', 'paused', 'limited') AND l.fence > 0 AND NOT (
+WHERE r.status IN ('running', 'paused', 'limited') AND l.fence > 0
+    AND (%(run_id)s::text IS NULL OR r.run_id = %(run_id)s) AND NOT (
     l.owner IS NOT NULL AND l.expires_at > clock_timestamp() AND EXISTS (
         SELECT FROM pg_stat_activity a
         WHERE a.pid = l.backend_pid AND (a.backend_start IS NULL OR a.backend_start = l.backend_start)

@@ -51,9 +51,10 @@ class Resumptions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def left(self) -> list[LeftRun]:
-        """Runs with which nobody goes on by himself, the oldest first."""
-        return [LeftRun.model_validate(row) for row in await self._database.fetch(QUERIES["runs_left_behind"])]
+    async def left(self, run_id: str | None = None) -> list[LeftRun]:
+        """Runs with which nobody goes on by himself, the oldest first; only this one, where it is named."""
+        found = await self._database.fetch(QUERIES["runs_left_behind"], {"run_id": run_id})
+        return [LeftRun.model_validate(row) for row in found]
 
     async def claim(self, run_id: str) -> bool:
         """Whether the run is this caller's to resume; then nobody else tries for a while, also if he dies."""

@@ -207,7 +207,7 @@ class Sweeper:
 
     async def _record(self, run: LeftRun) -> RunRecord | None:
         """The run, if it is still one with which nobody goes on."""
-        still = any(each.run_id == run.run_id for each in await self._resumptions.left())
+        still = await self._resumptions.left(run.run_id)
         return await self._driver.engine.runs.get(run.run_id) if still else None
 
     async def _out_of_reach(self, run: LeftRun) -> str | None:
