@@ -17,7 +17,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from checkpoints.backlog import stale
 from checkpoints.crash_points import reached
 from checkpoints.database import open_database
-from checkpoints.fences import Fences, fences_of
+from checkpoints.fences import Fence, Fences, fences_of
 from checkpoints.hiding import Hiding
 from checkpoints.location import Location
 from checkpoints.queries import QUERIES
@@ -171,15 +171,21 @@ class PostgresSaver(AsyncPostgresSaver):
             # The last drive here is over: this is its belated end, or the beginning of one that no node has entered.
             save = save.onto_newest()
             answer = await self._writer.write(save)
-        if answer.verdict == "busy" and (fenced_now := await self._entered(save, str(answer.owned_run))):
+        if answer.verdict != "accepted" and (fenced_now := await self._entered(save, fence, answer)):
             fenced, answer = fenced_now, await self._writer.write(fenced_now)
         _raise_refusal(fenced, answer)
 
-    async def _entered(self, save: Save, owned_run: str) -> Save | None:
-        """The save of a drive that a node of ours has entered while its beginning was on the way to the database."""
-        await self._fences.taken(owned_run)
+    async def _entered(self, save: Save, fence: Fence | None, answer: Answer) -> Save | None:
+        """The save of a drive that a node of ours has entered while its beginning was on the way to the database; it
+        may have gone on since, and be over. Writes hang on the checkpoint that they name, so they may come late."""
+        if answer.owned_run is not None:
+            await self._fences.taken(answer.owned_run)
         now = self._fences.of(save.thread_id)
-        return save.under(now.run_id, now.fence) if now and now.live and now.run_id == owned_run else None
+        if now is None or now == fence:
+            return None
+        if save.put is None:
+            return save.onto_any().under(now.run_id, now.fence)
+        return save.under(now.run_id, now.fence) if now.live and now.run_id == answer.owned_run else None
 
     async def _alone(self, query: str, thread_ids: Sequence[str], params: Mapping[str, Any] | None = None) -> None:
         """Run a statement on threads while nobody saves to them; RunBusy, and nothing done, if others drive them."""

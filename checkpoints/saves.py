@@ -97,6 +97,10 @@ class Save:
         """The same save by somebody who has no fence, if it goes on from the newest checkpoint."""
         return replace(self, only_onto_newest=True)
 
+    def onto_any(self) -> Save:
+        """The same save, whatever has been saved since the checkpoint that it goes on from."""
+        return replace(self, only_onto_newest=False)
+
     @property
     def key(self) -> tuple[str, ...]:
         """Saves with one key touch the same rows, and cannot share a statement."""

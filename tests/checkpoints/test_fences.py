@@ -256,3 +256,27 @@ async def test_the_beginning_of_a_drive_that_a_node_has_entered_meanwhile_is_tha
         ours.drives(1)
     await asyncio.wait_for(first, 10)
     assert await ours.reads() == "first"
+
+
+@pytest.mark.parametrize("over", [False, True])
+async def test_what_a_drive_was_begun_with_may_come_after_its_next_checkpoint(
+    database: Database, workers: tuple[Worker, Worker], over: bool
+) -> None:
+    """LangGraph saves writes in the background, an answer too: when they are there the drive may have gone on, and be
+    over. They hang on the checkpoint that they name, and the newest stays what it is."""
+    ours, _ = workers
+    await owned_run(database, fence=1)
+    ours.drives(1)
+    await ours.saves("one")
+    ours.lets_go(1)
+    await set_fence(database, "r1", 2)
+    with ours.fences.taking("r1"):
+        answer = asyncio.create_task(ours.writes("answer"))
+        done, _ = await asyncio.wait({answer}, timeout=0.3)
+        assert not done
+        ours.drives(2)
+        await ours.saves("two")
+        if over:
+            ours.lets_go(2)
+    await asyncio.wait_for(answer, 10)
+    assert await ours.reads() == "two"
